@@ -39,7 +39,8 @@ func (s *Service) WithVerificationToken(a directoryapi.Account) (directoryapi.Ac
 	return a, err
 }
 
-func (s *Service) WithVerificationTokens(page list.Page[directoryapi.Account], err error) (list.Page[directoryapi.Account], error) {
+func (s *Service) WithVerificationTokens(page list.Page[directoryapi.Account],
+	err error) (list.Page[directoryapi.Account], error) {
 	for i := 0; i < len(page.Items) && err == nil; i++ {
 		page.Items[i], err = s.WithVerificationToken(page.Items[i])
 	}
@@ -48,7 +49,8 @@ func (s *Service) WithVerificationTokens(page list.Page[directoryapi.Account], e
 
 // ListAccounts returns a page of the accounts of the account stores, each account once. A group is
 // left out where its directory is one of the stores, which contains its members already.
-func (s *Service) ListAccounts(ctx context.Context, in directoryapi.ListAccounts) (list.Page[directoryapi.Account], error) {
+func (s *Service) ListAccounts(ctx context.Context,
+	in directoryapi.ListAccounts) (list.Page[directoryapi.Account], error) {
 	directories, groups := splitStores(in.Stores)
 	groups, err := s.store.GroupsOutside(ctx, in.Tenant, groups, directories)
 	if err != nil {
@@ -74,12 +76,14 @@ func splitStores(stores []directoryapi.Store) (directories, groups []id.ID) {
 }
 
 // TenantAccounts returns a page of all the accounts of a tenant.
-func (s *Service) TenantAccounts(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
+func (s *Service) TenantAccounts(ctx context.Context, tenant id.Ref,
+	query list.Query) (list.Page[directoryapi.Account], error) {
 	return s.WithVerificationTokens(list.PageOf(ctx, s.Tenant, s.store.TenantAccounts, tenant, query))
 }
 
 // DirectoryAccounts returns a page of the accounts of a directory.
-func (s *Service) DirectoryAccounts(ctx context.Context, in id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
+func (s *Service) DirectoryAccounts(ctx context.Context, in id.Ref,
+	query list.Query) (list.Page[directoryapi.Account], error) {
 	parent, err := s.Directory(ctx, in)
 	if err != nil {
 		return list.Page[directoryapi.Account]{}, err
@@ -89,7 +93,8 @@ func (s *Service) DirectoryAccounts(ctx context.Context, in id.Ref, query list.Q
 }
 
 // GroupAccounts returns a page of the members of a group.
-func (s *Service) GroupAccounts(ctx context.Context, in id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
+func (s *Service) GroupAccounts(ctx context.Context, in id.Ref,
+	query list.Query) (list.Page[directoryapi.Account], error) {
 	parent, err := s.Group(ctx, in)
 	if err != nil {
 		return list.Page[directoryapi.Account]{}, err
@@ -99,7 +104,8 @@ func (s *Service) GroupAccounts(ctx context.Context, in id.Ref, query list.Query
 }
 
 // CreateAccountIn creates an account in a directory from the body of a client.
-func (s *Service) CreateAccountIn(ctx context.Context, directory id.Ref, in directoryapi.CreateAccount) (directoryapi.Account, error) {
+func (s *Service) CreateAccountIn(ctx context.Context, directory id.Ref,
+	in directoryapi.CreateAccount) (directoryapi.Account, error) {
 	in.Tenant, in.Directory, in.ID = directory.Tenant, directory.ID, id.New(s.now())
 	return s.CreateAccount(ctx, in)
 }
@@ -116,7 +122,8 @@ func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccou
 	now := s.now()
 	account := directoryapi.Account{
 		TenantID: in.Tenant, ID: in.ID, DirectoryID: in.Directory, Status: directoryapi.Enabled,
-		EmailVerificationStatus: directoryapi.Unverified, PasswordModifiedAt: initialPasswordModifiedAt(now), CreatedAt: now, ModifiedAt: now,
+		EmailVerificationStatus: directoryapi.Unverified, PasswordModifiedAt: initialPasswordModifiedAt(now), CreatedAt: now,
+		ModifiedAt: now,
 	}
 	refusal := ApplyAccount(&account, in.Account, policy, true)
 	refusal = field.First(refusal, CheckRequired(account, policy.GivenNameRequired, policy.SurnameRequired),
@@ -125,7 +132,8 @@ func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccou
 		return directoryapi.Account{}, refusal
 	}
 	if err := maildomain.Check(policy.CreationPolicy, account.Email); err != nil {
-		return directoryapi.Account{}, apierr.From(err).Saying("Cannot create the Account because your email's domain is not allowed.")
+		return directoryapi.Account{}, apierr.From(err).
+			Saying("Cannot create the Account because your email's domain is not allowed.")
 	}
 	if in.SelfService {
 		if err := checkRegistrationData(policy.CreationPolicy, in.Account.CustomData.Value); err != nil {
@@ -142,12 +150,14 @@ func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccou
 			return err
 		}
 		if !in.Group.IsZero() {
-			if err := tx.InsertMembership(ctx, store.Membership{TenantID: account.TenantID, ID: id.New(now), DirectoryID: account.DirectoryID,
-				GroupID: in.Group, AccountID: account.ID, CreatedAt: now}); err != nil {
+			if err := tx.InsertMembership(ctx,
+				store.Membership{TenantID: account.TenantID, ID: id.New(now), DirectoryID: account.DirectoryID,
+					GroupID: in.Group, AccountID: account.ID, CreatedAt: now}); err != nil {
 				return err
 			}
 		}
-		if err := tx.MergeAccountCustomData(ctx, account.TenantID, account.ID, in.Account.CustomData.Value, now); err != nil || event == nil {
+		if err := tx.MergeAccountCustomData(ctx, account.TenantID, account.ID, in.Account.CustomData.Value,
+			now); err != nil || event == nil {
 			return err
 		}
 		return tx.Emit(ctx, *event)
@@ -166,7 +176,8 @@ func initialPasswordModifiedAt(now time.Time) *time.Time {
 // createdOrExisting returns the account that was to be created. Where its user name or email
 // exists already, that may be this very account, created by an earlier call with the same id: then
 // the call is idempotent and returns it.
-func (s *Service) createdOrExisting(ctx context.Context, a directoryapi.Account, err error) (directoryapi.Account, error) {
+func (s *Service) createdOrExisting(ctx context.Context, a directoryapi.Account,
+	err error) (directoryapi.Account, error) {
 	if errors.Is(err, apierr.Exists) {
 		if existing, lookupErr := s.store.Account(ctx, a.TenantID, a.ID); lookupErr == nil {
 			return s.WithVerificationToken(existing)
@@ -198,7 +209,8 @@ func (s *Service) duplicateError(ctx context.Context, a directoryapi.Account) er
 // only the copy of the email changes with it, so that the former email leads nobody to the account. A
 // blank user name or name of a person is absent in a new account, and null in an update. The format of
 // an email is validated by field.Email (pkg/field/email.go).
-func ApplyAccount(a *directoryapi.Account, in directoryapi.NewAccount, policy store.RegistrationPolicy, isNew bool) (err error) {
+func ApplyAccount(a *directoryapi.Account, in directoryapi.NewAccount, policy store.RegistrationPolicy,
+	isNew bool) (err error) {
 	var errs field.Errors
 	before := *a
 	errs.Set(&a.Email, in.Email, isNew, readEmail)
@@ -206,7 +218,8 @@ func ApplyAccount(a *directoryapi.Account, in directoryapi.NewAccount, policy st
 	isCopy := !isNew && field.LoginName(before.Username) == field.LoginName(before.Email)
 	switch {
 	case username.Given() && !(isCopy && field.Unchanged(username, before.Username)):
-		errs.Set(&a.Username, username, isNew, func(in field.Text) (string, error) { return field.Username(in, "username", 255) })
+		errs.Set(&a.Username, username, isNew,
+			func(in field.Text) (string, error) { return field.Username(in, "username", 255) })
 	case username.Null || isNew || isCopy && a.Email != before.Email:
 		a.Username = a.Email
 	}
@@ -231,7 +244,8 @@ func ApplyAccount(a *directoryapi.Account, in directoryapi.NewAccount, policy st
 		errs.Add(err)
 	}
 	errs.Enum(&a.Status, in.Status.NullIsAbsent(isNew), "status", store.AccountStatuses...)
-	a.EmailVerificationStatus, err = verificationStatus(in.EmailVerificationStatus.NullIsAbsent(isNew), a.EmailVerificationStatus)
+	a.EmailVerificationStatus, err = verificationStatus(in.EmailVerificationStatus.NullIsAbsent(isNew),
+		a.EmailVerificationStatus)
 	errs.Add(err)
 	return errs.First()
 }
@@ -284,7 +298,8 @@ func isCustomDataAlone(in directoryapi.NewAccount) bool {
 // changed: apierr.OwnerStatus. Of an account in a mirror directory only the status and the custom
 // data can be changed: apierr.MirroredProperty. A disabled account keeps its tokens; they are
 // refused at their next use (access.go).
-func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in directoryapi.NewAccount) (directoryapi.Account, error) {
+func (s *Service) UpdateAccount(ctx context.Context, at id.Ref,
+	in directoryapi.NewAccount) (directoryapi.Account, error) {
 	before, err := s.store.Account(ctx, at.Tenant, at.ID)
 	if err != nil {
 		return before, err
@@ -316,7 +331,8 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in directoryapi.
 				}
 			}
 		}
-		if err := tx.MergeAccountCustomData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil || isCustomDataAlone(in) {
+		if err := tx.MergeAccountCustomData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil ||
+			isCustomDataAlone(in) {
 			return err
 		}
 		a.ModifiedAt = s.now()
@@ -325,7 +341,8 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref, in directoryapi.
 			if err := tx.SetPassword(ctx, at.Tenant, at.ID, password); err != nil {
 				return err
 			}
-			if err := tx.Emit(ctx, events.PasswordChanged{Tenant: at.Tenant, Account: at.ID, By: events.PasswordByAdministrator}); err != nil {
+			if err := tx.Emit(ctx,
+				events.PasswordChanged{Tenant: at.Tenant, Account: at.ID, By: events.PasswordByAdministrator}); err != nil {
 				return err
 			}
 		}
@@ -360,7 +377,8 @@ func applyUpdate(a *directoryapi.Account, in directoryapi.NewAccount, policy sto
 	before := *a
 	refusal := ApplyAccount(a, in, policy, false)
 	// An account from before the schema required a name can be updated without that name.
-	missing := CheckRequired(*a, policy.GivenNameRequired && before.GivenName != nil, policy.SurnameRequired && before.Surname != nil)
+	missing := CheckRequired(*a, policy.GivenNameRequired && before.GivenName != nil,
+		policy.SurnameRequired && before.Surname != nil)
 	if in.Password.Present {
 		missing = field.First(missing, requirePassword(in.Password))
 	}
@@ -401,8 +419,10 @@ func verificationStatus(in field.Text, fallback string) (string, error) {
 func ChangedProperty(before, after directoryapi.Account) string {
 	for _, property := range []struct{ name, before, after string }{
 		{"username", before.Username, after.Username}, {"email", before.Email, after.Email},
-		{"givenName", orEmpty(before.GivenName), orEmpty(after.GivenName)}, {"middleName", orEmpty(before.MiddleName), orEmpty(after.MiddleName)},
-		{"surname", orEmpty(before.Surname), orEmpty(after.Surname)}, {"locale", orEmpty(before.Locale), orEmpty(after.Locale)},
+		{"givenName", orEmpty(before.GivenName), orEmpty(after.GivenName)},
+		{"middleName", orEmpty(before.MiddleName), orEmpty(after.MiddleName)},
+		{"surname", orEmpty(before.Surname), orEmpty(after.Surname)},
+		{"locale", orEmpty(before.Locale), orEmpty(after.Locale)},
 		{"emailVerificationStatus", before.EmailVerificationStatus, after.EmailVerificationStatus},
 		{"emailVerificationStatus", strconv.FormatBool(before.EmailAssumed), strconv.FormatBool(after.EmailAssumed)},
 	} {

@@ -23,13 +23,28 @@ func TestChangesThatOthersActOn(t *testing.T) {
 		change func() error
 		want   string
 	}{
-		{"another name", func() error { return w.update(t, account.ID, directoryapi.NewAccount{GivenName: field.Some("Jo")}) }, ""},
-		{"the same status", func() error { return w.update(t, account.ID, directoryapi.NewAccount{Status: field.Some("ENABLED")}) }, ""},
-		{"a disabled account", func() error { return w.update(t, account.ID, directoryapi.NewAccount{Status: field.Some("DISABLED")}) }, "AccountDisabled"},
+		{"another name", func() error {
+			return w.update(t, account.ID,
+				directoryapi.NewAccount{GivenName: field.Some("Jo")})
+		}, ""},
+		{"the same status", func() error {
+			return w.update(t, account.ID,
+				directoryapi.NewAccount{Status: field.Some("ENABLED")})
+		}, ""},
+		{
+			"a disabled account",
+			func() error {
+				return w.update(t, account.ID,
+					directoryapi.NewAccount{Status: field.Some("DISABLED")})
+			}, "AccountDisabled",
+		},
 		{"an unverified account", func() error {
 			return w.update(t, account.ID, directoryapi.NewAccount{Status: field.Some("UNVERIFIED")})
 		}, ""},
-		{"an enabled account", func() error { return w.update(t, account.ID, directoryapi.NewAccount{Status: field.Some("ENABLED")}) }, ""},
+		{
+			"an enabled account",
+			func() error { return w.update(t, account.ID, directoryapi.NewAccount{Status: field.Some("ENABLED")}) }, "",
+		},
 		{"an administrator's password", func() error { return w.change(t, "Another1!") }, "PasswordChanged"},
 		{"a disabled directory", func() error {
 			_, err := w.UpdateDirectory(t.Context(), place, directory.NewDirectory{Status: field.Some("DISABLED")})
@@ -44,7 +59,8 @@ func TestChangesThatOthersActOn(t *testing.T) {
 		if err := c.change(); err != nil {
 			t.Fatalf("%s: %v", c.what, err)
 		}
-		by, err := pg.Values[string](t.Context(), w.db, `SELECT convert_from(envelope, 'UTF8')::jsonb -> 'data' ->> 'by' FROM outbox WHERE convert_from(envelope, 'UTF8')::jsonb ->> 'type' = 'PasswordChanged'`)
+		by, err := pg.Values[string](t.Context(), w.db,
+			`SELECT convert_from(envelope, 'UTF8')::jsonb -> 'data' ->> 'by' FROM outbox WHERE convert_from(envelope, 'UTF8')::jsonb ->> 'type' = 'PasswordChanged'`)
 		if err != nil || len(by) > 1 || len(by) == 1 && by[0] != string(events.PasswordByAdministrator) {
 			t.Errorf("%s: the password was changed by %v, %v", c.what, by, err)
 		}

@@ -32,7 +32,8 @@ func (s *Service) CreationPolicy(ctx context.Context, directory id.Ref) (store.C
 // UpdateCreationPolicy changes what the body names. A list in the body replaces the whole list. Of
 // the policy of a mirror directory only the lists can be changed, which bind it to the domains that
 // it may speak for (CheckMirrorDomain); what else would change is apierr.MirroredProperty.
-func (s *Service) UpdateCreationPolicy(ctx context.Context, directory id.Ref, in CreationPolicyChange) (store.CreationPolicy, error) {
+func (s *Service) UpdateCreationPolicy(ctx context.Context, directory id.Ref,
+	in CreationPolicyChange) (store.CreationPolicy, error) {
 	var p store.CreationPolicy
 	d, err := s.store.Directory(ctx, directory.Tenant, directory.ID)
 	if err != nil {
@@ -84,7 +85,8 @@ func keyList(name string, keys []string) ([]string, error) {
 	}
 	for _, key := range keys {
 		if err := customdata.CheckKey(key); err != nil {
-			return nil, apierr.Invalid.Because("%s holds %q, which is not a key of customData: %s", name, key, apierr.From(err).Reason)
+			return nil, apierr.Invalid.Because("%s holds %q, which is not a key of customData: %s", name, key,
+				apierr.From(err).Reason)
 		}
 	}
 	return keys, nil

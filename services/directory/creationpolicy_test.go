@@ -23,7 +23,8 @@ func TestKeysOfCustomDataAtARegistration(t *testing.T) {
 		{[]string{"newsletter"}, `{"newsletter":true,"role":"admin"}`, apierr.UnknownProperty},
 		{[]string{"role"}, `{"Role":"admin"}`, apierr.UnknownProperty},
 	} {
-		if err := checkRegistrationData(store.CreationPolicy{RegistrationCustomData: c.listed}, c.data); !errors.Is(err, c.want) {
+		if err := checkRegistrationData(store.CreationPolicy{RegistrationCustomData: c.listed}, c.data); !errors.Is(err,
+			c.want) {
 			t.Errorf("%s where %v is listed returned %v, want %v", c.data, c.listed, err, c.want)
 		}
 	}

@@ -52,12 +52,14 @@ func (s *Service) Directory(ctx context.Context, in directoryapi.Ref) (directory
 }
 
 // TenantDirectories returns a page of the directories of a tenant.
-func (s *Service) TenantDirectories(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[directoryapi.Directory], error) {
+func (s *Service) TenantDirectories(ctx context.Context, tenant id.Ref,
+	query list.Query) (list.Page[directoryapi.Directory], error) {
 	return list.PageOf(ctx, s.Tenant, s.store.ListDirectories, tenant, query)
 }
 
 // CreateDirectory creates a cloud directory for another service.
-func (s *Service) CreateDirectory(ctx context.Context, in directoryapi.CreateDirectory) (directoryapi.Directory, error) {
+func (s *Service) CreateDirectory(ctx context.Context,
+	in directoryapi.CreateDirectory) (directoryapi.Directory, error) {
 	d, err := s.CreateDirectoryWith(ctx, directoryapi.Directory{TenantID: in.Tenant, ID: in.ID, Name: in.Name}, "", nil)
 	if errors.Is(err, apierr.Exists) {
 		// The call was repeated: the directory of that name is the one that the first call created.
@@ -85,7 +87,8 @@ func (s *Service) CreateDirectoryWith(ctx context.Context, d directoryapi.Direct
 		return tx.MergeCustomData(ctx, d.TenantID, d.ID, data, d.CreatedAt)
 	})
 	if errors.Is(err, apierr.Exists) {
-		return d, apierr.Exists.Because("a directory with the name %q exists", d.Name).Saying("A directory of that name exists.")
+		return d, apierr.Exists.Because("a directory with the name %q exists", d.Name).
+			Saying("A directory of that name exists.")
 	}
 	if err != nil {
 		return d, err
@@ -117,7 +120,8 @@ func (s *Service) UpdateDirectory(ctx context.Context, at id.Ref, in NewDirector
 		if d, err = tx.LockDirectory(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
-		if err := tx.MergeCustomData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil || in.isCustomDataAlone() {
+		if err := tx.MergeCustomData(ctx, at.Tenant, at.ID, in.CustomData.Value, s.now()); err != nil ||
+			in.isCustomDataAlone() {
 			return err
 		}
 		before := d
@@ -170,7 +174,8 @@ func (s *Service) DeleteDirectory(ctx context.Context, in directoryapi.Ref) (dir
 		return err
 	})
 	if err != nil {
-		slog.WarnContext(ctx, "deletion of the accounts of a deleted directory failed, leaving them to the purge", "error", err.Error())
+		slog.WarnContext(ctx, "deletion of the accounts of a deleted directory failed, leaving them to the purge", "error",
+			err.Error())
 	}
 	return directoryapi.Empty{}, nil
 }

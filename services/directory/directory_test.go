@@ -74,12 +74,14 @@ func newWorld(t testing.TB, policy directory.CreationPolicyChange) world {
 func (w *world) fill(t testing.TB, policy directory.CreationPolicyChange) {
 	t.Helper()
 	_, err := w.SignUp(t.Context(), directoryapi.SignUp{
-		Tenant: w.tenant, Directory: id.New(now()), Owner: id.New(now()), Key: "calm-otter", DirectoryName: "Service Administrators", Email: "owner@example.test",
+		Tenant: w.tenant, Directory: id.New(now()), Owner: id.New(now()), Key: "calm-otter",
+		DirectoryName: "Service Administrators", Email: "owner@example.test",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.CreateDirectory(t.Context(), directoryapi.CreateDirectory{Tenant: w.tenant, ID: w.directory, Name: "Staff"}); err != nil {
+	if _, err := w.CreateDirectory(t.Context(),
+		directoryapi.CreateDirectory{Tenant: w.tenant, ID: w.directory, Name: "Staff"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.UpdateCreationPolicy(t.Context(), id.Ref{Tenant: w.tenant, ID: w.directory}, policy); err != nil {
@@ -87,7 +89,9 @@ func (w *world) fill(t testing.TB, policy directory.CreationPolicyChange) {
 	}
 	w.account, err = w.CreateAccount(t.Context(), directoryapi.CreateAccount{
 		Tenant: w.tenant, ID: id.New(now()), Directory: w.directory, Workflow: true,
-		Account: directoryapi.NewAccount{Email: field.Some("jo@example.test"), Username: field.Some("jo"), Password: field.Some(password)},
+		Account: directoryapi.NewAccount{
+			Email: field.Some("jo@example.test"), Username: field.Some("jo"), Password: field.Some(password),
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +101,8 @@ func (w *world) fill(t testing.TB, policy directory.CreationPolicyChange) {
 func (w world) login(t *testing.T, svc *app.Service, login, password string) error {
 	t.Helper()
 	_, err := svc.Authenticate(t.Context(), directoryapi.Authenticate{
-		Tenant: w.tenant, Stores: []directoryapi.Store{{Kind: "directories", ID: w.directory}}, Login: login, Password: secure.Secret(password),
+		Tenant: w.tenant, Stores: []directoryapi.Store{{Kind: "directories", ID: w.directory}}, Login: login,
+		Password: secure.Secret(password),
 	})
 	return err
 }
@@ -148,8 +153,11 @@ func TestALoginUnderAnotherCostHashesThePasswordAgain(t *testing.T) {
 func TestTheStateOfAnAccountShowsOnlyToWhoKnowsItsPassword(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, directory.CreationPolicyChange{})
-	for status, want := range map[string]*apierr.Error{"DISABLED": apierr.AccountDisabled, "UNVERIFIED": apierr.AccountUnverified} {
-		if _, err := w.UpdateAccount(t.Context(), id.Ref{Tenant: w.tenant, ID: w.account.ID}, directoryapi.NewAccount{Status: field.Some(status)}); err != nil {
+	for status, want := range map[string]*apierr.Error{
+		"DISABLED": apierr.AccountDisabled, "UNVERIFIED": apierr.AccountUnverified,
+	} {
+		if _, err := w.UpdateAccount(t.Context(), id.Ref{Tenant: w.tenant, ID: w.account.ID},
+			directoryapi.NewAccount{Status: field.Some(status)}); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.login(t, w.Service, "jo", "wrong"); !errors.Is(err, apierr.WrongPassword) {
@@ -188,7 +196,8 @@ func TestAnUnknownLoginCostsTheSameWork(t *testing.T) {
 // outbox returns the types of the events in the outbox, in order.
 func (w world) outbox(t *testing.T) []string {
 	t.Helper()
-	rows, err := pg.All[struct{ Type string }](t.Context(), w.db, `SELECT convert_from(envelope, 'UTF8')::json->>'type' AS type FROM outbox ORDER BY seq`)
+	rows, err := pg.All[struct{ Type string }](t.Context(), w.db,
+		`SELECT convert_from(envelope, 'UTF8')::json->>'type' AS type FROM outbox ORDER BY seq`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +212,8 @@ func TestFactsAndTheirEventsAreCommittedTogether(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, directory.CreationPolicyChange{VerificationEmailStatus: field.Some("ENABLED")})
 	ctx := t.Context()
-	if _, err := w.VerifyEmail(ctx, directoryapi.VerifyEmail{Tenant: w.tenant, Token: w.account.VerificationToken}); err != nil {
+	if _, err := w.VerifyEmail(ctx,
+		directoryapi.VerifyEmail{Tenant: w.tenant, Token: w.account.VerificationToken}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.DeleteAccount(ctx, id.Ref{Tenant: w.tenant, ID: w.account.ID}); err != nil {
@@ -212,7 +222,8 @@ func TestFactsAndTheirEventsAreCommittedTogether(t *testing.T) {
 	if _, err := w.DeleteDirectory(ctx, directoryapi.Ref{Tenant: w.tenant, ID: w.directory}); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := w.outbox(t), []string{"AccountRegistered", "AccountVerified", "AccountDeleted", "DirectoryDeleted"}; !slices.Equal(got, want) {
+	if got, want := w.outbox(t),
+		[]string{"AccountRegistered", "AccountVerified", "AccountDeleted", "DirectoryDeleted"}; !slices.Equal(got, want) {
 		t.Errorf("the outbox holds %v, want %v", got, want)
 	}
 	// A failed call writes neither a row nor an event.
@@ -250,8 +261,12 @@ func TestEveryLoginTakesOneHash(t *testing.T) {
 	dear := open(t, w.db, pwhash.Cost{Memory: memory >> 10, Time: 1, Threads: 1})
 	account := func(login, status string) {
 		t.Helper()
-		_, err := dear.CreateAccount(t.Context(), directoryapi.CreateAccount{Tenant: w.tenant, ID: id.New(now()), Directory: w.directory,
-			Account: directoryapi.NewAccount{Email: field.Some(login + "@example.test"), Username: field.Some(login), Password: field.Some(password), Status: field.Some(status)}})
+		_, err := dear.CreateAccount(t.Context(),
+			directoryapi.CreateAccount{Tenant: w.tenant, ID: id.New(now()), Directory: w.directory,
+				Account: directoryapi.NewAccount{
+					Email: field.Some(login + "@example.test"), Username: field.Some(login), Password: field.Some(password),
+					Status: field.Some(status),
+				}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -260,7 +275,8 @@ func TestEveryLoginTakesOneHash(t *testing.T) {
 	account("idle", "DISABLED")
 	account("new", "UNVERIFIED")
 	account("mirrored", "ENABLED")
-	if _, err := pg.Exec(t.Context(), w.db, `UPDATE accounts SET password_hash = '' WHERE username = 'mirrored'`); err != nil {
+	if _, err := pg.Exec(t.Context(), w.db,
+		`UPDATE accounts SET password_hash = '' WHERE username = 'mirrored'`); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -281,7 +297,8 @@ func TestEveryLoginTakesOneHash(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			err := w.login(t, dear, c.login, c.password)
 			runtime.ReadMemStats(&after)
-			if refusal := apierr.From(err); !errors.Is(err, c.want) || err != nil && (refusal.Status != 400 || refusal.Message != apierr.WrongPassword.Message) {
+			if refusal := apierr.From(err); !errors.Is(err, c.want) || err != nil &&
+				(refusal.Status != 400 || refusal.Message != apierr.WrongPassword.Message) {
 				t.Errorf("it returns %v, want %v", err, c.want)
 			}
 			if hashes := (after.TotalAlloc - before.TotalAlloc) / memory; hashes != 1 {

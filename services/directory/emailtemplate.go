@@ -103,7 +103,8 @@ func (s *Service) defaultLinkBaseURL(t directoryapi.EmailTemplate) string {
 
 // UpdateTemplate changes what the body names. It returns apierr.MirroredProperty for a template of
 // a mirror directory, and apierr.TemplateWithoutLink where the mail would lack its link.
-func (s *Service) UpdateTemplate(ctx context.Context, at id.Ref, in TemplateChange) (directoryapi.EmailTemplate, error) {
+func (s *Service) UpdateTemplate(ctx context.Context, at id.Ref,
+	in TemplateChange) (directoryapi.EmailTemplate, error) {
 	t, err := s.store.TemplateByID(ctx, at.Tenant, at.ID)
 	if err != nil {
 		return t, err
@@ -157,11 +158,13 @@ func (in TemplateChange) applyTexts(t *directoryapi.EmailTemplate) (errs field.E
 func (s *Service) applyDefaults(t *directoryapi.EmailTemplate, in TemplateChange, errs *field.Errors) {
 	var err error
 	if in.FromName.Present {
-		t.FromName, err = overrideOrDefault(t.FromName, in.FromName, "fromName", maxTemplateText, s.cfg.Sender.Name, checkHeaderText)
+		t.FromName, err = overrideOrDefault(t.FromName, in.FromName, "fromName", maxTemplateText, s.cfg.Sender.Name,
+			checkHeaderText)
 		errs.Add(err)
 	}
 	if in.FromEmailAddress.Present {
-		t.FromEmailAddress, err = overrideOrDefault(t.FromEmailAddress, in.FromEmailAddress, "fromEmailAddress", maxTemplateText,
+		t.FromEmailAddress, err = overrideOrDefault(t.FromEmailAddress, in.FromEmailAddress, "fromEmailAddress",
+			maxTemplateText,
 			s.cfg.Sender.Address, checkSender)
 		errs.Add(err)
 	}
@@ -183,8 +186,9 @@ func (s *Service) applyDefaultModel(t *directoryapi.EmailTemplate, in TemplateCh
 	case t.Workflow.Page() != "" && in.DefaultModel.Null:
 		return nil
 	case t.Workflow.Page() != "" && !model.LinkBaseURL.Null && strings.TrimSpace(model.LinkBaseURL.Value) == "":
-		return apierr.Required.Because("defaultModel.linkBaseUrl is required in a template whose mail has a link, and is not empty; " +
-			"null stands for the deployment's own page")
+		return apierr.Required.Because(
+			"defaultModel.linkBaseUrl is required in a template whose mail has a link, and is not empty; " +
+				"null stands for the deployment's own page")
 	case t.Workflow.Page() != "":
 		t.LinkBaseURL, err = overrideOrDefault(t.LinkBaseURL, model.LinkBaseURL, "linkBaseUrl", maxLinkBaseURL,
 			s.defaultLinkBaseURL(*t), checkLink)
@@ -274,7 +278,8 @@ func checkMacros(t directoryapi.EmailTemplate) error {
 		hasLink := slices.ContainsFunc(names, func(name string) bool { return slices.Contains(linkMacros, name) })
 		if body.sent && needsLink && !hasLink {
 			return apierr.TemplateWithoutLink.Because(
-				"%s, which is sent as %s, has none of the macros $!{url}, $!{sptoken} and $!{sptokenNameValuePair}", body.name, t.MimeType)
+				"%s, which is sent as %s, has none of the macros $!{url}, $!{sptoken} and $!{sptokenNameValuePair}", body.name,
+				t.MimeType)
 		}
 	}
 	return nil
@@ -296,7 +301,10 @@ var templateTexts = []templateText{
 	{directoryapi.ExistingAccount, "Default Existing Account Email Template",
 		"Tells a user who registers again that there is an account."},
 	{directoryapi.Reset, "Default Password Reset Email Template", "Lets a user choose a new password."},
-	{directoryapi.ResetSuccess, "Default Password Reset Success Email Template", "Tells a user that the password was changed."},
+	{
+		directoryapi.ResetSuccess, "Default Password Reset Success Email Template",
+		"Tells a user that the password was changed.",
+	},
 }
 
 // defaultTemplates returns the templates of a new directory, one for each workflow.
@@ -304,8 +312,9 @@ func defaultTemplates(d directoryapi.Directory, now time.Time) []directoryapi.Em
 	templates := make([]directoryapi.EmailTemplate, 0, len(templateTexts))
 	for _, t := range templateTexts {
 		templates = append(templates, withDefaultTexts(directoryapi.EmailTemplate{
-			TenantID: d.TenantID, ID: id.New(now), DirectoryID: d.ID, Workflow: t.workflow, Name: t.name, Description: &t.description,
-			Unchanged: true, CreatedAt: now, ModifiedAt: now,
+			TenantID: d.TenantID, ID: id.New(now), DirectoryID: d.ID, Workflow: t.workflow, Name: t.name,
+			Description: &t.description,
+			Unchanged:   true, CreatedAt: now, ModifiedAt: now,
 		}))
 	}
 	return templates
@@ -323,7 +332,8 @@ func withDefaultTexts(t directoryapi.EmailTemplate) directoryapi.EmailTemplate {
 // isDefaultText reports whether the texts of a template are those of this release.
 func isDefaultText(t directoryapi.EmailTemplate) bool {
 	builtin := withDefaultTexts(directoryapi.EmailTemplate{Workflow: t.Workflow, Unchanged: true})
-	return t.Subject == builtin.Subject && t.MimeType == builtin.MimeType && t.TextBody == builtin.TextBody && t.HTMLBody == builtin.HTMLBody
+	return t.Subject == builtin.Subject && t.MimeType == builtin.MimeType && t.TextBody == builtin.TextBody &&
+		t.HTMLBody == builtin.HTMLBody
 }
 
 // asHTML turns the plain text of a default template into HTML: paragraphs, and links where the

@@ -13,7 +13,8 @@ import (
 
 // ExplainLogin finds the account of a login as Authenticate does, and reports why it would be
 // refused with the right password. It compares no password.
-func (s *Service) ExplainLogin(ctx context.Context, in directoryapi.ExplainLogin) (out directoryapi.ExplainedLogin, err error) {
+func (s *Service) ExplainLogin(ctx context.Context,
+	in directoryapi.ExplainLogin) (out directoryapi.ExplainedLogin, err error) {
 	if out.Stores, err = s.store.NamedStores(ctx, in.Tenant, in.Stores); err != nil {
 		return out, err
 	}
@@ -26,14 +27,17 @@ func (s *Service) ExplainLogin(ctx context.Context, in directoryapi.ExplainLogin
 		return out, err
 	}
 	if found.PasswordHash == "" {
-		out.Refusal = apierr.WrongPassword.Because("the account has no password%s", providerHint(out.Stores, found.DirectoryID))
+		out.Refusal = apierr.WrongPassword.Because("the account has no password%s",
+			providerHint(out.Stores, found.DirectoryID))
 	} else if refusal := s.checkPasswordLogin(ctx, found); refusal != nil {
 		if !apierr.IsRefusal(refusal) {
 			return out, refusal
 		}
 		out.Refusal = apierr.From(refusal)
 	}
-	out.Found = &directoryapi.Authenticated{Account: found.Account, Store: directoryapi.Store{Kind: found.StoreKind, ID: found.StoreID}}
+	out.Found = &directoryapi.Authenticated{
+		Account: found.Account, Store: directoryapi.Store{Kind: found.StoreKind, ID: found.StoreID},
+	}
 	return out, nil
 }
 

@@ -19,21 +19,25 @@ func (s *Service) Group(ctx context.Context, in directoryapi.Ref) (directoryapi.
 }
 
 // TenantGroups returns a page of all the groups of a tenant.
-func (s *Service) TenantGroups(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[directoryapi.Group], error) {
+func (s *Service) TenantGroups(ctx context.Context, tenant id.Ref,
+	query list.Query) (list.Page[directoryapi.Group], error) {
 	return list.PageOf(ctx, s.Tenant, s.store.TenantGroups, tenant, query)
 }
 
 // DirectoryGroups returns a page of the groups of a directory.
-func (s *Service) DirectoryGroups(ctx context.Context, directory id.Ref, query list.Query) (list.Page[directoryapi.Group], error) {
+func (s *Service) DirectoryGroups(ctx context.Context, directory id.Ref,
+	query list.Query) (list.Page[directoryapi.Group], error) {
 	parent, err := s.Directory(ctx, directory)
 	if err != nil {
 		return list.Page[directoryapi.Group]{}, err
 	}
-	return s.store.StoreGroups(ctx, directory.Tenant, []id.ID{directory.ID}, nil, query.WithParentTimes(parent.CreatedAt, parent.ModifiedAt))
+	return s.store.StoreGroups(ctx, directory.Tenant, []id.ID{directory.ID}, nil,
+		query.WithParentTimes(parent.CreatedAt, parent.ModifiedAt))
 }
 
 // AccountGroups returns a page of the groups that an account is a member of.
-func (s *Service) AccountGroups(ctx context.Context, account id.Ref, query list.Query) (list.Page[directoryapi.Group], error) {
+func (s *Service) AccountGroups(ctx context.Context, account id.Ref,
+	query list.Query) (list.Page[directoryapi.Group], error) {
 	return list.PageOf(ctx, s.Account, s.store.AccountGroups, account, query)
 }
 
@@ -58,15 +62,18 @@ func (s *Service) StoresOf(ctx context.Context, account directoryapi.Ref) (direc
 }
 
 // CreateGroupIn creates a group in a directory from the body of a client.
-func (s *Service) CreateGroupIn(ctx context.Context, directory id.Ref, in directoryapi.NewGroup) (directoryapi.Group, error) {
-	return s.CreateGroup(ctx, directoryapi.CreateGroup{Tenant: directory.Tenant, ID: id.New(s.now()), Directory: directory.ID, Group: in})
+func (s *Service) CreateGroupIn(ctx context.Context, directory id.Ref,
+	in directoryapi.NewGroup) (directoryapi.Group, error) {
+	return s.CreateGroup(ctx,
+		directoryapi.CreateGroup{Tenant: directory.Tenant, ID: id.New(s.now()), Directory: directory.ID, Group: in})
 }
 
 // CreateGroup creates a group in a cloud directory. Its name must be unique in the directory:
 // apierr.Exists. A repeated call with the same id returns the group that the first created.
 func (s *Service) CreateGroup(ctx context.Context, in directoryapi.CreateGroup) (directoryapi.Group, error) {
 	now := s.now()
-	g := directoryapi.Group{TenantID: in.Tenant, ID: in.ID, DirectoryID: in.Directory, Status: directoryapi.Enabled, CreatedAt: now,
+	g := directoryapi.Group{TenantID: in.Tenant, ID: in.ID, DirectoryID: in.Directory, Status: directoryapi.Enabled,
+		CreatedAt:  now,
 		ModifiedAt: now}
 	err := s.store.Tx(ctx, func(tx *store.Tx) error {
 		d, err := tx.LockDirectoryShared(ctx, in.Tenant, in.Directory)
@@ -95,7 +102,8 @@ func (s *Service) CreateGroup(ctx context.Context, in directoryapi.CreateGroup) 
 
 // duplicateGroupError is the error for a group name that is not unique in the directory.
 func duplicateGroupError(g directoryapi.Group) error {
-	return apierr.Exists.Because("the directory has a group with the name %q", g.Name).Saying("A group of that name exists.")
+	return apierr.Exists.Because("the directory has a group with the name %q", g.Name).
+		Saying("A group of that name exists.")
 }
 
 // ApplyGroup writes the members of a body into a group and validates them. A new group needs a
@@ -121,11 +129,13 @@ func (s *Service) UpdateGroup(ctx context.Context, at id.Ref, in directoryapi.Ne
 			return err
 		}
 		if g.Name != former.Name || !equalTexts(g.Description, former.Description) {
-			if err := refuseMirror(ctx, tx, g.TenantID, g.DirectoryID, "the name and the description of its groups"); err != nil {
+			if err := refuseMirror(ctx, tx, g.TenantID, g.DirectoryID,
+				"the name and the description of its groups"); err != nil {
 				return err
 			}
 		}
-		if err := tx.MergeGroupCustomData(ctx, g.TenantID, g.ID, in.CustomData.Value, s.now()); err != nil || in.IsCustomDataAlone() {
+		if err := tx.MergeGroupCustomData(ctx, g.TenantID, g.ID, in.CustomData.Value, s.now()); err != nil ||
+			in.IsCustomDataAlone() {
 			return err
 		}
 		g.ModifiedAt = s.now()

@@ -15,7 +15,8 @@ import (
 // responses).
 
 // LoginDirectories returns what a hosted login page shows of directories and their providers.
-func (s *Service) LoginDirectories(ctx context.Context, in directoryapi.LoginDirectories) (out directoryapi.LoginDirectoryList, err error) {
+func (s *Service) LoginDirectories(ctx context.Context,
+	in directoryapi.LoginDirectories) (out directoryapi.LoginDirectoryList, err error) {
 	providers, err := s.store.LoginProviders(ctx, in.Tenant, in.Directories)
 	for _, p := range providers {
 		out.Items = append(out.Items, directoryapi.LoginDirectory{
@@ -29,7 +30,8 @@ func (s *Service) LoginDirectories(ctx context.Context, in directoryapi.LoginDir
 
 // RegistrationRules returns what a registration page has to know of a directory: the strength of
 // passwords, required names, and mails.
-func (s *Service) RegistrationRules(ctx context.Context, directory directoryapi.Ref) (out directoryapi.RegistrationRules, err error) {
+func (s *Service) RegistrationRules(ctx context.Context,
+	directory directoryapi.Ref) (out directoryapi.RegistrationRules, err error) {
 	d, err := s.store.Directory(ctx, directory.Tenant, directory.ID)
 	if err != nil {
 		return out, err
@@ -88,7 +90,8 @@ func (s *Service) Profile(ctx context.Context, in directoryapi.ProfileRequest) (
 			return out, err
 		}
 		for _, m := range memberships {
-			out.Memberships = append(out.Memberships, directoryapi.ProfileMembership{ID: m.ID, CreatedAt: m.CreatedAt, ModifiedAt: m.CreatedAt})
+			out.Memberships = append(out.Memberships,
+				directoryapi.ProfileMembership{ID: m.ID, CreatedAt: m.CreatedAt, ModifiedAt: m.CreatedAt})
 		}
 	}
 	if in.CustomData {

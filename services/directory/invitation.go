@@ -43,7 +43,8 @@ func (s *Service) Invite(ctx context.Context, at id.Ref, in NewInvitation) (Invi
 	administrators := []directoryapi.Store{{Kind: directoryapi.Directories, ID: owner.DirectoryID}}
 	_, err = s.store.FindAccountByLogin(ctx, at.Tenant, administrators, email)
 	if err == nil {
-		return Invitation{}, apierr.Exists.Because("an administrator has the email %q", email).Saying("That person is an administrator already.")
+		return Invitation{}, apierr.Exists.Because("an administrator has the email %q", email).
+			Saying("That person is an administrator already.")
 	}
 	if !errors.Is(err, apierr.NotFound) {
 		return Invitation{}, err
@@ -63,7 +64,8 @@ func (s *Service) Invite(ctx context.Context, at id.Ref, in NewInvitation) (Invi
 // AcceptInvitation creates the account of an invited administrator; the mail has verified its
 // email. It returns apierr.NotFound for an invalid or used token, apierr.OtherInvitee for another
 // email, and the errors of a new account, which do not consume the token.
-func (s *Service) AcceptInvitation(ctx context.Context, in directoryapi.AcceptInvitation) (directoryapi.Account, error) {
+func (s *Service) AcceptInvitation(ctx context.Context,
+	in directoryapi.AcceptInvitation) (directoryapi.Account, error) {
 	invitation, err := s.pendingSignUp(ctx, in.Token)
 	if err != nil {
 		return directoryapi.Account{}, err
@@ -72,7 +74,8 @@ func (s *Service) AcceptInvitation(ctx context.Context, in directoryapi.AcceptIn
 		return directoryapi.Account{}, apierr.NotFound.Because("the token is that of a sign-up")
 	}
 	if !field.SameMailbox(in.Account.Email.Or(""), invitation.Email) {
-		return directoryapi.Account{}, apierr.OtherInvitee.Because("the email must be the one that the invitation was sent to")
+		return directoryapi.Account{},
+			apierr.OtherInvitee.Because("the email must be the one that the invitation was sent to")
 	}
 	ctx = caller.WithTenant(ctx, invitation.TenantID)
 	owner, err := s.store.Owner(ctx, invitation.TenantID)

@@ -64,7 +64,9 @@ func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate
 		}
 	}
 	account, err := s.WithVerificationToken(found.Account)
-	return directoryapi.Authenticated{Account: account, Store: directoryapi.Store{Kind: found.StoreKind, ID: found.StoreID}}, err
+	return directoryapi.Authenticated{
+		Account: account, Store: directoryapi.Store{Kind: found.StoreKind, ID: found.StoreID},
+	}, err
 }
 
 // checkPasswordLogin returns the error of a login with the right password: that of
@@ -126,5 +128,6 @@ func (s *Service) refuseUnsettled(ctx context.Context, in directoryapi.Authentic
 	if settled {
 		return nil
 	}
-	return apierr.Unavailable.Because("the agent of a directory does not answer; repeat the request later").WithRetryAfter(unansweredFor)
+	return apierr.Unavailable.Because("the agent of a directory does not answer; repeat the request later").
+		WithRetryAfter(unansweredFor)
 }

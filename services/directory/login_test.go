@@ -21,7 +21,8 @@ func TestAStandingEndsInAllProcessesAtOnce(t *testing.T) {
 	other := open(t, w.db, cheap)
 	access := func() error {
 		_, err := other.CheckAccess(t.Context(), directoryapi.CheckAccess{
-			Tenant: w.tenant, Account: w.account.ID, Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: w.directory}},
+			Tenant: w.tenant, Account: w.account.ID,
+			Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: w.directory}},
 		})
 		return err
 	}
@@ -38,11 +39,13 @@ func TestAStandingEndsInAllProcessesAtOnce(t *testing.T) {
 		})
 	}
 	account := func(status string) error {
-		_, err := w.UpdateAccount(t.Context(), id.Ref{Tenant: w.tenant, ID: w.account.ID}, directoryapi.NewAccount{Status: field.Some(status)})
+		_, err := w.UpdateAccount(t.Context(), id.Ref{Tenant: w.tenant, ID: w.account.ID},
+			directoryapi.NewAccount{Status: field.Some(status)})
 		return err
 	}
 	store := func(status string) error {
-		_, err := w.UpdateDirectory(t.Context(), id.Ref{Tenant: w.tenant, ID: w.directory}, directory.NewDirectory{Status: field.Some(status)})
+		_, err := w.UpdateDirectory(t.Context(), id.Ref{Tenant: w.tenant, ID: w.directory},
+			directory.NewDirectory{Status: field.Some(status)})
 		return err
 	}
 	for range 25 {

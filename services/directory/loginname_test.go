@@ -22,12 +22,15 @@ import (
 
 // named is the body of an account with that user name and email.
 func named(username, email string) directoryapi.NewAccount {
-	return directoryapi.NewAccount{Username: field.Some(username), Email: field.Some(email), Password: field.Some(password)}
+	return directoryapi.NewAccount{
+		Username: field.Some(username), Email: field.Some(email), Password: field.Some(password),
+	}
 }
 
 func (w world) create(t *testing.T, in directoryapi.NewAccount) (directoryapi.Account, error) {
 	t.Helper()
-	return w.CreateAccount(t.Context(), directoryapi.CreateAccount{Tenant: w.tenant, ID: id.New(now()), Directory: w.directory, Account: in})
+	return w.CreateAccount(t.Context(),
+		directoryapi.CreateAccount{Tenant: w.tenant, ID: id.New(now()), Directory: w.directory, Account: in})
 }
 
 func (w world) update(t *testing.T, account id.ID, in directoryapi.NewAccount) error {
@@ -77,12 +80,14 @@ func TestALoginNameLeadsToOneAccount(t *testing.T) {
 		if _, err := w.create(t, named("free", "Taken@example.test")); !errors.Is(err, apierr.Exists) {
 			t.Errorf("a new account: %v", err)
 		}
-		if err := w.update(t, w.account.ID, directoryapi.NewAccount{Email: field.Some("Taken@example.test")}); !errors.Is(err, apierr.Exists) {
+		if err := w.update(t, w.account.ID, directoryapi.NewAccount{Email: field.Some("Taken@example.test")}); !errors.Is(err,
+			apierr.Exists) {
 			t.Errorf("an update: %v", err)
 		}
 	})
 	t.Run("a former email is free again, but for a user name that was chosen", func(t *testing.T) {
-		own, err := w.create(t, directoryapi.NewAccount{Email: field.Some("former@example.test"), Password: field.Some(password)})
+		own, err := w.create(t,
+			directoryapi.NewAccount{Email: field.Some("former@example.test"), Password: field.Some(password)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +136,8 @@ func TestALoginNameLeadsToOneAccount(t *testing.T) {
 // checkLoginNames compares the login names with the accounts.
 func (w world) checkLoginNames(t *testing.T) {
 	t.Helper()
-	wrong, err := pg.Values[string](t.Context(), w.db, `SELECT name || coalesce(n.account_id::text, ' leads nowhere') FROM login_names n FULL JOIN (
+	wrong, err := pg.Values[string](t.Context(),
+		w.db, `SELECT name || coalesce(n.account_id::text, ' leads nowhere') FROM login_names n FULL JOIN (
 			SELECT tenant_id, directory_id, username_folded AS name, id FROM accounts UNION SELECT tenant_id, directory_id, email_folded, id FROM accounts
 		) a USING (tenant_id, directory_id, name) WHERE n.account_id IS DISTINCT FROM a.id`)
 	if err != nil || len(wrong) > 0 {
@@ -207,7 +213,8 @@ func TestParallelExchangesOfLoginNamesEnd(t *testing.T) {
 			if i%2 == 0 {
 				account = other.ID
 			}
-			if err := w.update(t, account, directoryapi.NewAccount{Username: field.Some(name)}); err != nil && !errors.Is(err, apierr.Exists) {
+			if err := w.update(t, account, directoryapi.NewAccount{Username: field.Some(name)}); err != nil &&
+				!errors.Is(err, apierr.Exists) {
 				t.Error(err)
 			}
 		})
@@ -285,7 +292,9 @@ func TestALoginNameThatMixesScriptsIsLogged(t *testing.T) {
 	update(anna, directoryapi.NewAccount{Email: field.Some("anna@exаmple.test")})
 	wantLine("a new email", anna.String())
 
-	entry := agent.SyncAccount{ExternalID: field.Some("jo"), Username: field.Some("аnna"), Email: field.Some("jo@corp.test")}
+	entry := agent.SyncAccount{
+		ExternalID: field.Some("jo"), Username: field.Some("аnna"), Email: field.Some("jo@corp.test"),
+	}
 	syncWith := func(change func(*agent.SyncAccount)) {
 		t.Helper()
 		change(&entry)

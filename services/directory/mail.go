@@ -49,7 +49,8 @@ func (s *Service) Mail(ctx context.Context, in directoryapi.MailOf) (directoryap
 		mail.ResetTokenTTL = policy.ResetTokenTTL
 	}
 	texts := mail.Template.Subject + mail.Template.TextBody + mail.Template.HTMLBody
-	if mail.AccountData, err = customDataValues(ctx, s.CustomData().Accounts, id.Ref{Tenant: in.Tenant, ID: in.Account}, texts,
+	if mail.AccountData, err = customDataValues(ctx, s.CustomData().Accounts, id.Ref{Tenant: in.Tenant, ID: in.Account},
+		texts,
 		"account.customData."); err != nil {
 		return mail, err
 	}
@@ -58,7 +59,8 @@ func (s *Service) Mail(ctx context.Context, in directoryapi.MailOf) (directoryap
 }
 
 // isWorkflowEnabled reports whether the policies of a directory send the mails of a workflow.
-func (s *Service) isWorkflowEnabled(ctx context.Context, tenant, directory id.ID, workflow directoryapi.Workflow) (bool, error) {
+func (s *Service) isWorkflowEnabled(ctx context.Context, tenant, directory id.ID,
+	workflow directoryapi.Workflow) (bool, error) {
 	creation, err := s.store.CreationPolicy(ctx, tenant, directory)
 	if err != nil {
 		return false, err
@@ -80,7 +82,8 @@ func (s *Service) isWorkflowEnabled(ctx context.Context, tenant, directory id.ID
 
 // customDataValues returns the values of those keys of an owner's customData that macros of a text
 // name. The document is not read where no macro names a key of it.
-func customDataValues(ctx context.Context, data customdata.Store, owner id.Ref, text, prefix string) (map[string]string, error) {
+func customDataValues(ctx context.Context, data customdata.Store, owner id.Ref,
+	text, prefix string) (map[string]string, error) {
 	keys := macro.Keys(text, prefix)
 	if len(keys) == 0 {
 		return nil, nil

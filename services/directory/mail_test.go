@@ -19,7 +19,8 @@ import (
 // emitted returns the types of the events in the outbox, and deletes them.
 func (w world) emitted(t *testing.T) []string {
 	t.Helper()
-	types, err := pg.Values[string](t.Context(), w.db, `DELETE FROM outbox RETURNING convert_from(envelope, 'UTF8')::jsonb ->> 'type'`)
+	types, err := pg.Values[string](t.Context(), w.db,
+		`DELETE FROM outbox RETURNING convert_from(envelope, 'UTF8')::jsonb ->> 'type'`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,9 +41,11 @@ func (w world) merge(t *testing.T, data customdata.Store, owner id.ID, text stri
 // reword changes the text of the template of a workflow.
 func (w world) reword(t *testing.T, workflow directoryapi.Workflow, text string) {
 	t.Helper()
-	template, err := pg.Value[id.ID](t.Context(), w.db, `SELECT id FROM email_templates WHERE directory_id = $1 AND workflow = $2`, w.directory, string(workflow))
+	template, err := pg.Value[id.ID](t.Context(), w.db,
+		`SELECT id FROM email_templates WHERE directory_id = $1 AND workflow = $2`, w.directory, string(workflow))
 	if err == nil {
-		_, err = w.UpdateTemplate(t.Context(), id.Ref{Tenant: w.tenant, ID: template}, directory.TemplateChange{TextBody: field.Some(text)})
+		_, err = w.UpdateTemplate(t.Context(), id.Ref{Tenant: w.tenant, ID: template},
+			directory.TemplateChange{TextBody: field.Some(text)})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -63,11 +66,13 @@ func TestAMailBringsTheDataThatItsTemplateNames(t *testing.T) {
 	if err != nil || len(mail.AccountData)+len(mail.DirectoryData) > 0 {
 		t.Errorf("the default template brings %v and %v, %v", mail.AccountData, mail.DirectoryData, err)
 	}
-	w.reword(t, directoryapi.Reset, "$!{url} ${account.customData.plan} $!{account.customData.limits} $!{account.customData.none} $!{account.directory.customData.phone}")
+	w.reword(t, directoryapi.Reset,
+		"$!{url} ${account.customData.plan} $!{account.customData.limits} $!{account.customData.none} $!{account.directory.customData.phone}")
 	if mail, err = w.mail(t, directoryapi.Reset); err != nil {
 		t.Fatal(err)
 	}
-	if !maps.Equal(mail.AccountData, map[string]string{"plan": "gold"}) || !maps.Equal(mail.DirectoryData, map[string]string{"phone": "+1 555"}) {
+	if !maps.Equal(mail.AccountData, map[string]string{"plan": "gold"}) ||
+		!maps.Equal(mail.DirectoryData, map[string]string{"phone": "+1 555"}) {
 		t.Errorf("the mail brings %v and %v", mail.AccountData, mail.DirectoryData)
 	}
 	if text, err := json.Marshal(mail); err != nil || strings.Contains(string(text), "s3cret") {
@@ -87,7 +92,8 @@ func TestAResetMailTellsTheLifetimeOfItsToken(t *testing.T) {
 			t.Errorf("the default mail says %s", body)
 		}
 	}
-	if _, err := w.UpdatePasswordPolicy(t.Context(), id.Ref{Tenant: w.tenant, ID: w.directory}, directory.PasswordPolicyChange{ResetTokenTTL: field.Some(3)}); err != nil {
+	if _, err := w.UpdatePasswordPolicy(t.Context(), id.Ref{Tenant: w.tenant, ID: w.directory},
+		directory.PasswordPolicyChange{ResetTokenTTL: field.Some(3)}); err != nil {
 		t.Fatal(err)
 	}
 	if mail, err = w.mail(t, directoryapi.Reset); err != nil || mail.ResetTokenTTL != 3 {
@@ -125,7 +131,8 @@ func TestEventsAndTheirMails(t *testing.T) {
 		if w.account.VerificationToken == "" {
 			return
 		}
-		if _, err := w.VerifyEmail(t.Context(), directoryapi.VerifyEmail{Tenant: w.tenant, Token: w.account.VerificationToken}); err != nil {
+		if _, err := w.VerifyEmail(t.Context(),
+			directoryapi.VerifyEmail{Tenant: w.tenant, Token: w.account.VerificationToken}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -143,13 +150,17 @@ func TestEventsAndTheirMails(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.emitted(t)
-		if _, err := w.ResetPassword(t.Context(), directoryapi.ResetPassword{ResetToken: directoryapi.ResetToken{Tenant: w.tenant, Token: reset.Token}, Password: field.Some("Another1!")}); err != nil {
+		if _, err := w.ResetPassword(t.Context(),
+			directoryapi.ResetPassword{
+				ResetToken: directoryapi.ResetToken{Tenant: w.tenant, Token: reset.Token}, Password: field.Some("Another1!"),
+			}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	again := func(t *testing.T, w *world) {
 		t.Helper()
-		_, err := w.RequestVerification(t.Context(), directoryapi.RequestVerification{Tenant: w.tenant, Stores: login(w), Login: "jo"})
+		_, err := w.RequestVerification(t.Context(),
+			directoryapi.RequestVerification{Tenant: w.tenant, Stores: login(w), Login: "jo"})
 		if err != nil && !errors.Is(err, apierr.VerificationDisabled) {
 			t.Fatal(err)
 		}
@@ -162,29 +173,57 @@ func TestEventsAndTheirMails(t *testing.T) {
 		event    string                  // "": none
 		mails    []directoryapi.Workflow // that go out for the event
 	}{
-		{"registration with the verification workflow", directory.CreationPolicyChange{VerificationEmailStatus: on}, directory.PasswordPolicyChange{},
+		{"registration with the verification workflow", directory.CreationPolicyChange{VerificationEmailStatus: on},
+			directory.PasswordPolicyChange{},
 			func(t *testing.T, w *world) { register(t, w, true) }, "AccountRegistered", []directoryapi.Workflow{directoryapi.Verification}},
-		{"registration with both workflows asks for the proof first", directory.CreationPolicyChange{VerificationEmailStatus: on, WelcomeEmailStatus: on}, directory.PasswordPolicyChange{},
+		{"registration with both workflows asks for the proof first",
+			directory.CreationPolicyChange{VerificationEmailStatus: on, WelcomeEmailStatus: on},
+			directory.PasswordPolicyChange{},
 			func(t *testing.T, w *world) { register(t, w, true) }, "AccountRegistered", []directoryapi.Workflow{directoryapi.Verification}},
-		{"registration with the welcome workflow alone", directory.CreationPolicyChange{WelcomeEmailStatus: on}, directory.PasswordPolicyChange{},
+		{"registration with the welcome workflow alone", directory.CreationPolicyChange{WelcomeEmailStatus: on},
+			directory.PasswordPolicyChange{},
 			func(t *testing.T, w *world) { register(t, w, true) }, "AccountRegistered", []directoryapi.Workflow{directoryapi.Welcome}},
 		{"registration without workflows", directory.CreationPolicyChange{}, directory.PasswordPolicyChange{},
 			func(t *testing.T, w *world) { register(t, w, true) }, "", nil},
-		{"registration with registrationWorkflowEnabled=false", directory.CreationPolicyChange{VerificationEmailStatus: on, WelcomeEmailStatus: on}, directory.PasswordPolicyChange{},
+		{"registration with registrationWorkflowEnabled=false",
+			directory.CreationPolicyChange{VerificationEmailStatus: on, WelcomeEmailStatus: on},
+			directory.PasswordPolicyChange{},
 			func(t *testing.T, w *world) { register(t, w, false) }, "", nil},
-		{"verification with success and welcome mails", directory.CreationPolicyChange{VerificationEmailStatus: on, VerificationSuccessEmailStatus: on, WelcomeEmailStatus: on}, directory.PasswordPolicyChange{},
+		{"verification with success and welcome mails",
+			directory.CreationPolicyChange{
+				VerificationEmailStatus: on, VerificationSuccessEmailStatus: on, WelcomeEmailStatus: on,
+			}, directory.PasswordPolicyChange{},
 			verify, "AccountVerified", []directoryapi.Workflow{directoryapi.VerificationSuccess, directoryapi.Welcome}},
-		{"verification with the welcome mail", directory.CreationPolicyChange{VerificationEmailStatus: on, WelcomeEmailStatus: on}, directory.PasswordPolicyChange{},
+		{"verification with the welcome mail",
+			directory.CreationPolicyChange{VerificationEmailStatus: on, WelcomeEmailStatus: on},
+			directory.PasswordPolicyChange{},
 			verify, "AccountVerified", []directoryapi.Workflow{directoryapi.Welcome}},
-		{"verification without further mails", directory.CreationPolicyChange{VerificationEmailStatus: on}, directory.PasswordPolicyChange{},
+		{"verification without further mails", directory.CreationPolicyChange{VerificationEmailStatus: on},
+			directory.PasswordPolicyChange{},
 			verify, "AccountVerified", nil},
-		{"a reset that is asked for", directory.CreationPolicyChange{}, directory.PasswordPolicyChange{}, ask, "PasswordResetRequested", []directoryapi.Workflow{directoryapi.Reset}},
-		{"a reset without its workflow", directory.CreationPolicyChange{}, directory.PasswordPolicyChange{ResetEmailStatus: off}, ask, "", nil},
-		{"a new password", directory.CreationPolicyChange{}, directory.PasswordPolicyChange{}, spend, "PasswordChanged PasswordReset", []directoryapi.Workflow{directoryapi.ResetSuccess}},
-		{"a new password without its workflow", directory.CreationPolicyChange{}, directory.PasswordPolicyChange{ResetSuccessEmailStatus: off}, spend, "PasswordChanged", nil},
-		{"a verification mail that is asked for again", directory.CreationPolicyChange{VerificationEmailStatus: on}, directory.PasswordPolicyChange{},
+		{
+			"a reset that is asked for", directory.CreationPolicyChange{}, directory.PasswordPolicyChange{}, ask,
+			"PasswordResetRequested", []directoryapi.Workflow{directoryapi.Reset},
+		},
+		{
+			"a reset without its workflow", directory.CreationPolicyChange{},
+			directory.PasswordPolicyChange{ResetEmailStatus: off}, ask, "", nil,
+		},
+		{
+			"a new password", directory.CreationPolicyChange{}, directory.PasswordPolicyChange{}, spend,
+			"PasswordChanged PasswordReset", []directoryapi.Workflow{directoryapi.ResetSuccess},
+		},
+		{
+			"a new password without its workflow", directory.CreationPolicyChange{},
+			directory.PasswordPolicyChange{ResetSuccessEmailStatus: off}, spend, "PasswordChanged", nil,
+		},
+		{"a verification mail that is asked for again", directory.CreationPolicyChange{VerificationEmailStatus: on},
+			directory.PasswordPolicyChange{},
 			again, "VerificationRequested", []directoryapi.Workflow{directoryapi.Verification}},
-		{"a verification mail without its workflow", directory.CreationPolicyChange{}, directory.PasswordPolicyChange{}, again, "", nil},
+		{
+			"a verification mail without its workflow", directory.CreationPolicyChange{}, directory.PasswordPolicyChange{},
+			again, "", nil,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, directory.CreationPolicyChange{})
@@ -222,7 +261,8 @@ func TestEventsAndTheirMails(t *testing.T) {
 			if len(mails) != len(c.mails) {
 				t.Errorf("the mails are %v, want %v", mails, c.mails)
 			}
-			if _, err := pg.Exec(t.Context(), w.db, `UPDATE directories SET provider_id = 'google' WHERE id = $1`, w.directory); err != nil {
+			if _, err := pg.Exec(t.Context(), w.db, `UPDATE directories SET provider_id = 'google' WHERE id = $1`,
+				w.directory); err != nil {
 				t.Fatal(err)
 			}
 			for _, workflow := range wanted {

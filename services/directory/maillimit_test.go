@@ -32,7 +32,8 @@ func TestAnonymousCallersSendFewMailsToAnAccount(t *testing.T) {
 	w.fill(t, directory.CreationPolicyChange{VerificationEmailStatus: field.Some("ENABLED")})
 	stores := []directoryapi.Store{{Kind: directoryapi.Directories, ID: w.directory}}
 	reset := func(s *app.Service, login string, anonymous bool) {
-		made, err := s.RequestReset(t.Context(), directoryapi.RequestReset{Tenant: w.tenant, Stores: stores, Login: login, Anonymous: anonymous})
+		made, err := s.RequestReset(t.Context(),
+			directoryapi.RequestReset{Tenant: w.tenant, Stores: stores, Login: login, Anonymous: anonymous})
 		if err != nil || !anonymous && made.Token == "" {
 			t.Errorf("a reset is answered %+v, %v", made, err)
 		}
@@ -81,7 +82,8 @@ func TestAnonymousCallersSendFewMailsToAnAccount(t *testing.T) {
 	}
 	before := tokens()
 	if resets, verifications := ask(4, true); resets+verifications != 0 || !slices.Equal(tokens(), before) {
-		t.Errorf("beyond the limit %d and %d mails go out, and the tokens were %v and are %v", resets, verifications, before, tokens())
+		t.Errorf("beyond the limit %d and %d mails go out, and the tokens were %v and are %v", resets, verifications, before,
+			tokens())
 	}
 	if resets, verifications := ask(40, false); resets != 40 || verifications != 40 {
 		t.Errorf("40 requests with the tenant's key send %d and %d mails", resets, verifications)

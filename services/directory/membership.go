@@ -24,12 +24,14 @@ func (s *Service) Membership(ctx context.Context, in id.Ref) (store.Membership, 
 }
 
 // AccountMemberships returns a page of the memberships of an account.
-func (s *Service) AccountMemberships(ctx context.Context, account id.Ref, query list.Query) (list.Page[store.Membership], error) {
+func (s *Service) AccountMemberships(ctx context.Context, account id.Ref,
+	query list.Query) (list.Page[store.Membership], error) {
 	return list.PageOf(ctx, s.Account, s.store.AccountMemberships, account, query)
 }
 
 // GroupMemberships returns a page of the memberships of a group.
-func (s *Service) GroupMemberships(ctx context.Context, group id.Ref, query list.Query) (list.Page[store.Membership], error) {
+func (s *Service) GroupMemberships(ctx context.Context, group id.Ref,
+	query list.Query) (list.Page[store.Membership], error) {
 	return list.PageOf(ctx, s.Group, s.store.GroupMemberships, group, query)
 }
 

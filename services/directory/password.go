@@ -109,7 +109,8 @@ func (s *Service) checkReuse(ctx context.Context, account directoryapi.Account, 
 
 // checkNewPassword returns an error for a password that is missing or that the password policy of
 // the directory does not allow (checkStrength). It also returns that policy.
-func (s *Service) checkNewPassword(ctx context.Context, tenant, directory id.ID, in field.Text) (store.PasswordPolicy, error) {
+func (s *Service) checkNewPassword(ctx context.Context, tenant, directory id.ID,
+	in field.Text) (store.PasswordPolicy, error) {
 	if err := requirePassword(in); err != nil {
 		return store.PasswordPolicy{}, err
 	}

@@ -22,7 +22,8 @@ const imported = "$service2$SHA-256$3$AAECAwQFBgcICQoLDA0ODw==$+mC8VNjL4pfW9AEZc
 // preventReuse sets the directory's policy.
 func (w world) preventReuse(t *testing.T, entries int) {
 	t.Helper()
-	if _, err := pg.Exec(t.Context(), w.db, `UPDATE password_policies SET prevent_reuse = $2 WHERE directory_id = $1`, w.directory, entries); err != nil {
+	if _, err := pg.Exec(t.Context(), w.db, `UPDATE password_policies SET prevent_reuse = $2 WHERE directory_id = $1`,
+		w.directory, entries); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -30,7 +31,8 @@ func (w world) preventReuse(t *testing.T, entries int) {
 // change sets the account's password.
 func (w world) change(t *testing.T, password string) error {
 	t.Helper()
-	_, err := w.UpdateAccount(t.Context(), id.Ref{Tenant: w.tenant, ID: w.account.ID}, directoryapi.NewAccount{Password: field.Some(password)})
+	_, err := w.UpdateAccount(t.Context(), id.Ref{Tenant: w.tenant, ID: w.account.ID},
+		directoryapi.NewAccount{Password: field.Some(password)})
 	return err
 }
 
@@ -49,7 +51,9 @@ func (w *world) importAccount(t *testing.T, hash string) error {
 	t.Helper()
 	a, err := w.CreateAccount(t.Context(), directoryapi.CreateAccount{
 		Tenant: w.tenant, ID: id.New(now()), Directory: w.directory, HashedPassword: true,
-		Account: directoryapi.NewAccount{Email: field.Some("al@example.test"), Username: field.Some("al"), Password: field.Some(hash)},
+		Account: directoryapi.NewAccount{
+			Email: field.Some("al@example.test"), Username: field.Some("al"), Password: field.Some(hash),
+		},
 	})
 	if err == nil {
 		w.account = a
@@ -291,7 +295,9 @@ func TestACreationThatIsRepeatedIsNoReuse(t *testing.T) {
 	w.preventReuse(t, 5)
 	again, err := w.CreateAccount(t.Context(), directoryapi.CreateAccount{
 		Tenant: w.tenant, ID: w.account.ID, Directory: w.directory,
-		Account: directoryapi.NewAccount{Email: field.Some("jo@example.test"), Username: field.Some("jo"), Password: field.Some(password)},
+		Account: directoryapi.NewAccount{
+			Email: field.Some("jo@example.test"), Username: field.Some("jo"), Password: field.Some(password),
+		},
 	})
 	if err != nil || again.ID != w.account.ID {
 		t.Errorf("the same creation again: %v", err)

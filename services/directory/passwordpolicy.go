@@ -30,13 +30,15 @@ func (s *Service) PasswordPolicy(ctx context.Context, directory id.Ref) (store.P
 // UpdatePasswordPolicy changes what the body names: the lifetime of reset tokens and the mails of
 // a password reset. UpdateStrength (strength.go) changes the strength. The policy of a mirror
 // directory is read-only: apierr.MirroredProperty.
-func (s *Service) UpdatePasswordPolicy(ctx context.Context, directory id.Ref, in PasswordPolicyChange) (store.PasswordPolicy, error) {
+func (s *Service) UpdatePasswordPolicy(ctx context.Context, directory id.Ref,
+	in PasswordPolicyChange) (store.PasswordPolicy, error) {
 	return s.changePasswordPolicy(ctx, directory, func(p *store.PasswordPolicy) error {
 		var errs field.Errors
 		errs.Int(&p.ResetTokenTTL, in.ResetTokenTTL, "resetTokenTtl", 1, maxResetTokenTTL)
 		errs.Enum(&p.ResetEmailStatus, in.ResetEmailStatus, "resetEmailStatus", directoryapi.Enabled, directoryapi.Disabled)
 		errs.Enum(
-			&p.ResetSuccessEmailStatus, in.ResetSuccessEmailStatus, "resetSuccessEmailStatus", directoryapi.Enabled, directoryapi.Disabled,
+			&p.ResetSuccessEmailStatus, in.ResetSuccessEmailStatus, "resetSuccessEmailStatus", directoryapi.Enabled,
+			directoryapi.Disabled,
 		)
 		return errs.First()
 	})

@@ -68,9 +68,11 @@ func (s *Service) deleteRemainingAccounts(ctx context.Context, tx *store.Tx, r s
 }
 
 // EmitDeleted emits the event of a batch of deleted accounts and returns their number.
-func EmitDeleted(ctx context.Context, tx *store.Tx, tenant, directory id.ID, accounts []id.ID, err error) (int64, error) {
+func EmitDeleted(ctx context.Context, tx *store.Tx, tenant, directory id.ID, accounts []id.ID,
+	err error) (int64, error) {
 	if err != nil || len(accounts) == 0 {
 		return 0, err
 	}
-	return int64(len(accounts)), tx.Emit(ctx, events.AccountsDeleted{Tenant: tenant, Directory: directory, Accounts: accounts})
+	return int64(len(accounts)),
+		tx.Emit(ctx, events.AccountsDeleted{Tenant: tenant, Directory: directory, Accounts: accounts})
 }

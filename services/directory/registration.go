@@ -14,7 +14,8 @@ import (
 // directory. A disabled directory or group is apierr.AccountStoreDisabled where it is only the
 // default account store of an application; where the request names it, accounts can be created in
 // it.
-func (s *Service) registrationPolicy(ctx context.Context, in directoryapi.CreateAccount) (store.RegistrationPolicy, error) {
+func (s *Service) registrationPolicy(ctx context.Context,
+	in directoryapi.CreateAccount) (store.RegistrationPolicy, error) {
 	r, err := s.store.RegistrationPolicy(ctx, in.Tenant, in.Directory)
 	if err != nil {
 		return r, err
@@ -50,7 +51,9 @@ func (s *Service) ApplyRegistrationWorkflow(a *directoryapi.Account, in director
 	if !in.Workflow || a.Status == directoryapi.Disabled || a.Status == directoryapi.Locked {
 		return nil, nil
 	}
-	event := &events.AccountRegistered{Tenant: a.TenantID, Account: a.ID, Directory: a.DirectoryID, Application: in.Application}
+	event := &events.AccountRegistered{
+		Tenant: a.TenantID, Account: a.ID, Directory: a.DirectoryID, Application: in.Application,
+	}
 	if policy.VerificationEmailStatus == directoryapi.Enabled && a.EmailVerificationStatus != directoryapi.Verified {
 		token, v := s.newVerification(a.ID, in.Application)
 		a.Status, a.VerificationToken, a.VerificationSealed = directoryapi.Unverified, token, v.Sealed

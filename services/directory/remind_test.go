@@ -14,9 +14,10 @@ import (
 // register creates an account of the world's directory as a user does, and forgets its events.
 func (w *world) register(t *testing.T, email string) directoryapi.Account {
 	t.Helper()
-	a, err := w.CreateAccountIn(t.Context(), directoryapi.Ref{Tenant: w.tenant, ID: w.directory}, directoryapi.CreateAccount{
-		Workflow: true, Account: directoryapi.NewAccount{Email: field.Some(email), Password: field.Some(password)},
-	})
+	a, err := w.CreateAccountIn(t.Context(), directoryapi.Ref{Tenant: w.tenant, ID: w.directory},
+		directoryapi.CreateAccount{
+			Workflow: true, Account: directoryapi.NewAccount{Email: field.Some(email), Password: field.Some(password)},
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,8 @@ func TestAnotherVerificationMailHasTheSameTokenWithANewLifetime(t *testing.T) {
 	}
 	end := func(change string) time.Time {
 		t.Helper()
-		ends, err := pg.Value[time.Time](t.Context(), w.db, `UPDATE accounts SET verification_expires_at = verification_expires_at + $2::interval
+		ends, err := pg.Value[time.Time](t.Context(),
+			w.db, `UPDATE accounts SET verification_expires_at = verification_expires_at + $2::interval
 			WHERE id = $1 RETURNING verification_expires_at`, a.ID, change)
 		if err != nil {
 			t.Fatal(err)
@@ -77,8 +79,12 @@ func TestARegistrationWithATakenEmailIsAnsweredByMail(t *testing.T) {
 		directoryapi.NewAccount{Status: field.Some("ENABLED")}); err != nil {
 		t.Fatal(err)
 	}
-	in := directoryapi.RequestReset{Tenant: w.tenant, Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: w.directory}}, Anonymous: true}
-	for login, want := range map[string]string{"NEW@example.test": "VerificationRequested", "jo@example.test": "PasswordResetRequested"} {
+	in := directoryapi.RequestReset{
+		Tenant: w.tenant, Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: w.directory}}, Anonymous: true,
+	}
+	for login, want := range map[string]string{
+		"NEW@example.test": "VerificationRequested", "jo@example.test": "PasswordResetRequested",
+	} {
 		in.Login = login
 		if _, err := w.RemindOfAccount(t.Context(), in); err != nil {
 			t.Fatal(err)

@@ -76,7 +76,8 @@ func (s *Service) requestReset(
 	}
 	now, jti := s.now(), secure.Token(22)
 	reset := store.PasswordReset{
-		TenantID: in.Tenant, Digest: secure.Digest(jti), AccountID: found.ID, ApplicationID: in.Application, Mailed: in.Anonymous,
+		TenantID: in.Tenant, Digest: secure.Digest(jti), AccountID: found.ID, ApplicationID: in.Application,
+		Mailed:    in.Anonymous,
 		ExpiresAt: now.Add(time.Duration(policy.ResetTokenTTL) * time.Hour).Truncate(time.Second), CreatedAt: now,
 	}
 	token, err := signReset(reset, jti, key)
@@ -169,17 +170,19 @@ func (s *Service) verifyResetToken(ctx context.Context, in directoryapi.ResetTok
 
 // verifyResetSignature verifies that a reset token was signed by the key of its tenant, which it returns, or
 // returns apierr.NotFound. The token may have expired.
-func (s *Service) verifyResetSignature(ctx context.Context, in directoryapi.ResetToken) (verified verifiedReset, tenant id.ID, err error) {
+func (s *Service) verifyResetSignature(ctx context.Context,
+	in directoryapi.ResetToken) (verified verifiedReset, tenant id.ID, err error) {
 	verified.Token = secure.Secret(encodedDots.Replace(in.Token.Reveal()))
 	var lookupErr error // a failed look-up of the key, which is not an invalid token
-	header, claims, err := secure.ParseJWT(verified.Token.Reveal(), func(header map[string]any, _ secure.Claims) (key secure.Secret, _ error) {
-		named, _ := header["tid"].(string)
-		if tenant, err = id.Parse(named); err != nil || (!in.Tenant.IsZero() && tenant != in.Tenant) {
-			return "", errInvalidResetToken
-		}
-		key, lookupErr = s.resetKey(caller.WithTenant(ctx, tenant), tenant)
-		return key, lookupErr
-	})
+	header, claims, err := secure.ParseJWT(verified.Token.Reveal(),
+		func(header map[string]any, _ secure.Claims) (key secure.Secret, _ error) {
+			named, _ := header["tid"].(string)
+			if tenant, err = id.Parse(named); err != nil || (!in.Tenant.IsZero() && tenant != in.Tenant) {
+				return "", errInvalidResetToken
+			}
+			key, lookupErr = s.resetKey(caller.WithTenant(ctx, tenant), tenant)
+			return key, lookupErr
+		})
 	switch {
 	case lookupErr != nil && !errors.Is(lookupErr, apierr.NotFound):
 		return verified, tenant, lookupErr
@@ -201,10 +204,11 @@ func (s *Service) Reset(ctx context.Context, in directoryapi.ResetToken) (direct
 // tokens of the account. Of concurrent attempts one succeeds: the others wait for the lock of the
 // account and find no reset. A password that is refused consumes no token. A token that was mailed, and
 // that no API call has returned, proves that the mailbox is the user's: it verifies the email, and enables
-// an UNVERIFIED account. Otherwise the status of the account stays. The event PasswordChanged revokes tokens and ends sessions
-// (docs/interface/accounts.md#password-reset). deleteProvisionedLinkOfUnverified deletes a link that a login
-// has created together with this account.
-func (s *Service) ResetPassword(ctx context.Context, in directoryapi.ResetPassword) (directoryapi.PasswordReset, error) {
+// an UNVERIFIED account. Otherwise the status of the account stays. The event PasswordChanged revokes tokens
+// and ends sessions (docs/interface/accounts.md#password-reset). deleteProvisionedLinkOfUnverified deletes a
+// link that a login has created together with this account.
+func (s *Service) ResetPassword(ctx context.Context,
+	in directoryapi.ResetPassword) (directoryapi.PasswordReset, error) {
 	verified, err := s.verifyResetToken(ctx, in.ResetToken)
 	if err != nil {
 		return verified.PasswordReset, err
@@ -240,12 +244,15 @@ func (s *Service) ResetPassword(ctx context.Context, in directoryapi.ResetPasswo
 				return err
 			}
 		}
-		err = tx.Emit(ctx, events.PasswordChanged{Tenant: in.Tenant, Account: verified.Account.ID, By: events.PasswordByReset})
+		err = tx.Emit(ctx, events.PasswordChanged{
+			Tenant: in.Tenant, Account: verified.Account.ID, By: events.PasswordByReset,
+		})
 		if err != nil || !mailed {
 			return err
 		}
 		return tx.Emit(ctx, events.PasswordReset{
-			Tenant: in.Tenant, Account: verified.Account.ID, Directory: verified.Account.DirectoryID, Application: used.ApplicationID,
+			Tenant: in.Tenant, Account: verified.Account.ID, Directory: verified.Account.DirectoryID,
+			Application: used.ApplicationID,
 		})
 	})
 	if errors.Is(err, apierr.NotFound) {

@@ -56,7 +56,8 @@ func newFields(d directoryapi.Directory, now time.Time) []store.Field {
 	fields := make([]store.Field, 0, 2)
 	for _, name := range []string{store.GivenName, store.Surname} {
 		fields = append(fields, store.Field{
-			TenantID: d.TenantID, ID: id.New(now), SchemaID: d.SchemaID, DirectoryID: d.ID, Name: name, CreatedAt: now, ModifiedAt: now,
+			TenantID: d.TenantID, ID: id.New(now), SchemaID: d.SchemaID, DirectoryID: d.ID, Name: name, CreatedAt: now,
+			ModifiedAt: now,
 		})
 	}
 	return fields
@@ -80,5 +81,6 @@ func CheckRequired(a directoryapi.Account, givenName, surname bool) error {
 
 // nameRequired is the error for a name that the account schema requires.
 func nameRequired(name string) error {
-	return apierr.Required.Because("%s is required by the account schema of the directory; it cannot be null, empty or blank", name)
+	return apierr.Required.Because(
+		"%s is required by the account schema of the directory; it cannot be null, empty or blank", name)
 }

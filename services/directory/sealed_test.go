@@ -33,7 +33,8 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 	w := world{Service: under(first), db: db, tenant: id.New(now()), directory: id.New(now())}
 	w.fill(t, directory.CreationPolicyChange{VerificationEmailStatus: field.Some("ENABLED")})
 	reset, err := w.RequestReset(t.Context(), directoryapi.RequestReset{
-		Tenant: w.tenant, Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: w.directory}}, Login: w.account.Email,
+		Tenant: w.tenant, Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: w.directory}},
+		Login: w.account.Email,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +64,8 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 		}
 	}
 	stop()
-	columns, err := pg.Values[string](t.Context(), db, `SELECT table_name || '.' || column_name FROM information_schema.columns
+	columns, err := pg.Values[string](t.Context(),
+		db, `SELECT table_name || '.' || column_name FROM information_schema.columns
 		WHERE table_schema = 'directory' AND column_name LIKE '%\_sealed' AND table_name IN (SELECT tablename FROM pg_tables)`)
 	if err != nil {
 		t.Fatal(err)

@@ -37,7 +37,8 @@ type Config struct {
 }
 
 // New makes the service.
-func New(s *store.Store, passwords *secure.Passwords, ring *secure.Keyring, base href.Base, now func() time.Time, cfg Config) *Service {
+func New(s *store.Store, passwords *secure.Passwords, ring *secure.Keyring, base href.Base, now func() time.Time,
+	cfg Config) *Service {
 	return &Service{store: s, passwords: passwords, ring: ring, base: base, now: now, cfg: cfg}
 }
 

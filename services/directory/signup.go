@@ -26,7 +26,9 @@ const (
 
 // defaultStrength is the password strength of a new directory. The owner's password is validated
 // against it at a sign-up, before the directory exists.
-var defaultStrength = store.PasswordPolicy{MinLength: 8, MaxLength: 100, MinLowerCase: 1, MinUpperCase: 1, MinNumeric: 1}
+var defaultStrength = store.PasswordPolicy{
+	MinLength: 8, MaxLength: 100, MinLowerCase: 1, MinUpperCase: 1, MinNumeric: 1,
+}
 
 // RequestSignUp stores a sign-up for a new tenant and sends the mail that confirms the address
 // (docs/interface/authentication.md#sign-up); SignUp creates the tenant after that. Time and
@@ -35,20 +37,23 @@ var defaultStrength = store.PasswordPolicy{MinLength: 8, MaxLength: 100, MinLowe
 func (s *Service) RequestSignUp(ctx context.Context, in directoryapi.RequestSignUp) (directoryapi.Empty, error) {
 	var owner directoryapi.Account
 	refusal := ApplyAccount(&owner, in.Owner, store.RegistrationPolicy{}, true)
-	if refusal = field.First(refusal, CheckRequired(owner, true, true), requirePassword(in.Owner.Password)); refusal != nil {
+	if refusal = field.First(refusal, CheckRequired(owner, true, true),
+		requirePassword(in.Owner.Password)); refusal != nil {
 		return directoryapi.Empty{}, refusal
 	}
 	if err := checkStrength(defaultStrength, in.Owner.Password.Value); err != nil {
 		return directoryapi.Empty{}, err
 	}
-	// All sign-ups share one place in the fair queue of hashes, that of the zero tenant id: each has a tenant id of its own.
+	// All sign-ups share one place in the fair queue of hashes, that of the zero tenant id: each has a tenant id
+	// of its own.
 	hash, err := s.passwords.Hash(ctx, id.ID{}, secure.Secret(in.Owner.Password.Value))
 	if err != nil {
 		return directoryapi.Empty{}, err
 	}
 	_, err = s.insertSignUp(ctx, store.SignUp{
-		TenantID: in.Tenant, AccountID: in.Account, Email: owner.Email, AddressHash: s.addressHash(ctx), GivenName: owner.GivenName,
-		Surname: owner.Surname, PasswordHash: &hash,
+		TenantID: in.Tenant, AccountID: in.Account, Email: owner.Email, AddressHash: s.addressHash(ctx),
+		GivenName: owner.GivenName,
+		Surname:   owner.Surname, PasswordHash: &hash,
 	})
 	return directoryapi.Empty{}, err // no error tells that no mail was sent
 }
@@ -65,7 +70,8 @@ func (s *Service) insertSignUp(ctx context.Context, signUp store.SignUp) (mailed
 		case err != nil:
 			return err
 		case signUp.AddressHash != "" && ofNetwork >= maxSignUpsOfNetwork:
-			return apierr.TooMany.Because("too many sign-ups came from this network; try again in an hour").WithRetryAfter(signUpWindow)
+			return apierr.TooMany.Because("too many sign-ups came from this network; try again in an hour").
+				WithRetryAfter(signUpWindow)
 		case ofEmail >= maxSignUpsOfEmail:
 			return nil
 		}
@@ -74,7 +80,8 @@ func (s *Service) insertSignUp(ctx context.Context, signUp store.SignUp) (mailed
 			return err
 		}
 		return tx.Emit(ctx, events.SignUpRequested{
-			Tenant: signUp.TenantID, Account: signUp.AccountID, Token: s.ring.Seal(token, events.MailTokenPurpose(signUp.AccountID)),
+			Tenant: signUp.TenantID, Account: signUp.AccountID,
+			Token: s.ring.Seal(token, events.MailTokenPurpose(signUp.AccountID)),
 		})
 	})
 	return mailed, err
@@ -125,7 +132,8 @@ func (s *Service) EndSignUp(ctx context.Context, in directoryapi.SignUpToken) (d
 	if err != nil {
 		return directoryapi.Empty{}, err
 	}
-	return directoryapi.Empty{}, s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSignUp(ctx, pending.TenantID, pending.Digest) })
+	return directoryapi.Empty{},
+		s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSignUp(ctx, pending.TenantID, pending.Digest) })
 }
 
 // signUpMail returns what the mail of a sign-up or an invitation is made of, or apierr.NotFound.
@@ -166,7 +174,8 @@ func (s *Service) SignUp(ctx context.Context, in directoryapi.SignUp) (directory
 		if err != nil || pending.IsInvitation() {
 			return directoryapi.SignedUp{}, errors.Join(err, apierr.NotFound)
 		}
-		owner.Username, owner.Email, owner.GivenName, owner.Surname = pending.Email, pending.Email, pending.GivenName, pending.Surname
+		owner.Username, owner.Email, owner.GivenName, owner.Surname = pending.Email, pending.Email, pending.GivenName,
+			pending.Surname
 		owner.EmailVerificationStatus, hash = directoryapi.Verified, *pending.PasswordHash
 	}
 	if in.Password != "" {
@@ -180,7 +189,9 @@ func (s *Service) SignUp(ctx context.Context, in directoryapi.SignUp) (directory
 		if err := tx.InsertTenant(ctx, tenant); err != nil {
 			return err
 		}
-		administrators := directoryapi.Directory{TenantID: in.Tenant, ID: in.Directory, Name: in.DirectoryName, Builtin: true, CreatedAt: now}
+		administrators := directoryapi.Directory{
+			TenantID: in.Tenant, ID: in.Directory, Name: in.DirectoryName, Builtin: true, CreatedAt: now,
+		}
 		if err := s.insertDirectory(ctx, tx, administrators); err != nil {
 			return err
 		}

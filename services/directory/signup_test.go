@@ -86,19 +86,24 @@ func TestASignUpWaitsForItsMail(t *testing.T) {
 	}
 	token := s.mails(t)[in.Account]
 	pending, err := s.PendingSignUp(t.Context(), directoryapi.SignUpToken{Token: token})
-	if want := (directoryapi.PendingSignUp{Tenant: in.Tenant, Account: in.Account, Email: "Owner@Example.test"}); err != nil ||
+	if want := (directoryapi.PendingSignUp{
+		Tenant: in.Tenant, Account: in.Account, Email: "Owner@Example.test",
+	}); err != nil ||
 		pending != want {
 		t.Errorf("the token leads to %+v, %v", pending, err)
 	}
-	mail, err := s.Mail(t.Context(), directoryapi.MailOf{Tenant: in.Tenant, Account: in.Account, Workflow: directoryapi.SigningUp})
-	if err != nil || mail.Account.Email != "Owner@Example.test" || mail.Template.Workflow != directoryapi.SigningUp || !mail.Template.Unchanged {
+	mail, err := s.Mail(t.Context(),
+		directoryapi.MailOf{Tenant: in.Tenant, Account: in.Account, Workflow: directoryapi.SigningUp})
+	if err != nil || mail.Account.Email != "Owner@Example.test" || mail.Template.Workflow != directoryapi.SigningUp ||
+		!mail.Template.Unchanged {
 		t.Errorf("the mail is %+v, %v", mail, err)
 	}
 	signUp := directoryapi.SignUp{Tenant: in.Tenant, Directory: id.New(now()), Owner: in.Account, Key: "calm-otter",
 		DirectoryName: "Administrators", Pending: true}
 	for range 2 {
 		made, err := s.SignUp(t.Context(), signUp)
-		if err != nil || made.Owner.Email != "Owner@Example.test" || made.Owner.EmailVerificationStatus != directoryapi.Verified ||
+		if err != nil || made.Owner.Email != "Owner@Example.test" ||
+			made.Owner.EmailVerificationStatus != directoryapi.Verified ||
 			*made.Owner.GivenName != "Jo" {
 			t.Fatalf("the tenant is %+v, %v", made, err)
 		}
@@ -110,7 +115,8 @@ func TestASignUpWaitsForItsMail(t *testing.T) {
 		t.Errorf("the owner cannot log in: %v", err)
 	}
 	policy, err := s.RegistrationRules(t.Context(), id.Ref{Tenant: in.Tenant, ID: signUp.Directory})
-	if err != nil || !policy.Builtin || policy.MinLength != 8 || policy.MaxLength != 100 || policy.MinLowerCase != 1 || policy.MinUpperCase != 1 ||
+	if err != nil || !policy.Builtin || policy.MinLength != 8 || policy.MaxLength != 100 || policy.MinLowerCase != 1 ||
+		policy.MinUpperCase != 1 ||
 		policy.MinNumeric != 1 || policy.MinSymbol != 0 || policy.MinDiacritic != 0 {
 		t.Errorf("the strength that a sign-up asks for is not that of the directory: %+v, %v", policy, err)
 	}
@@ -189,7 +195,8 @@ func TestSignUpsAreLimited(t *testing.T) {
 		var refused int
 		for i := range 12 {
 			ctx := caller.Into(t.Context(), caller.Caller{Address: netip.MustParseAddr(network[i%2])})
-			if err := s.request(ctx, newOwner(string(rune('a'+i))+network[0][:3]+"@example.test")); errors.Is(err, apierr.TooMany) {
+			if err := s.request(ctx, newOwner(string(rune('a'+i))+network[0][:3]+"@example.test")); errors.Is(err,
+				apierr.TooMany) {
 				refused++
 			} else if err != nil {
 				t.Error(err)
@@ -294,7 +301,8 @@ func TestAnInvitedAdministratorHasTheEmailOfTheInvitation(t *testing.T) {
 	for _, token = range s.mails(t) {
 		break
 	}
-	if pending, err := s.PendingSignUp(t.Context(), directoryapi.SignUpToken{Token: token}); err != nil || !pending.Invitation ||
+	if pending, err := s.PendingSignUp(t.Context(), directoryapi.SignUpToken{Token: token}); err != nil ||
+		!pending.Invitation ||
 		pending.Tenant != tenant {
 		t.Fatalf("the token leads to %+v, %v", pending, err)
 	}

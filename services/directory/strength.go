@@ -35,7 +35,8 @@ type StrengthChange struct {
 // UpdateStrength changes the members of a policy's strength that the body names. It returns
 // apierr.StrengthContradicts where no password could meet the result, and apierr.MirroredProperty
 // for a mirror directory. checkStrength enforces the strength.
-func (s *Service) UpdateStrength(ctx context.Context, directory id.Ref, in StrengthChange) (store.PasswordPolicy, error) {
+func (s *Service) UpdateStrength(ctx context.Context, directory id.Ref,
+	in StrengthChange) (store.PasswordPolicy, error) {
 	return s.changePasswordPolicy(ctx, directory, func(p *store.PasswordPolicy) error {
 		var errs field.Errors
 		errs.Int(&p.MinLength, in.MinLength, "minLength", 1, maxPassword)
@@ -60,7 +61,8 @@ func checkContradiction(p store.PasswordPolicy) error {
 		return apierr.StrengthContradicts.Because("minLength would be %d and maxLength %d", p.MinLength, p.MaxLength)
 	}
 	if sum := p.MinLowerCase + p.MinUpperCase + p.MinNumeric + p.MinSymbol + p.MinDiacritic; sum > p.MaxLength {
-		return apierr.StrengthContradicts.Because("the minimums of the character classes would add up to %d and maxLength be %d", sum,
+		return apierr.StrengthContradicts.Because(
+			"the minimums of the character classes would add up to %d and maxLength be %d", sum,
 			p.MaxLength)
 	}
 	return nil
@@ -120,7 +122,8 @@ func passwordTooLong(length, maxLength int, missing []string) error {
 	if len(missing) > 0 {
 		rule += " and needs at least " + field.And(missing)
 	}
-	return apierr.TooLong.Because("password has %s; it %s", countOfCharacters(length, ""), rule).Saying("The password %s.", rule)
+	return apierr.TooLong.Because("password has %s; it %s", countOfCharacters(length, ""), rule).
+		Saying("The password %s.", rule)
 }
 
 // countOfCharacters is a count in words: "1 numeric character", "2 characters".

@@ -38,7 +38,8 @@ func (s *Service) VerifyEmail(ctx context.Context, in directoryapi.VerifyEmail) 
 
 // Verification returns the account whose email a token would verify, and does not consume the
 // token. It returns apierr.NotFound as VerifyEmail does.
-func (s *Service) Verification(ctx context.Context, in directoryapi.VerifyEmail) (link directoryapi.MailedLink, err error) {
+func (s *Service) Verification(ctx context.Context,
+	in directoryapi.VerifyEmail) (link directoryapi.MailedLink, err error) {
 	digest := secure.Digest(in.Token)
 	if in.Tenant.IsZero() {
 		in.Tenant, err = s.store.VerificationTenant(ctx, digest)
@@ -59,8 +60,9 @@ func noVerification(err error) error {
 }
 
 // errUnknownLogin is the error for requesting a mail for an unknown login.
-var errUnknownLogin = apierr.NoSuchResource.Because("the user name or email does not match a known resource: no account of it is in the " +
-	"account stores") // clients compare the first half
+var errUnknownLogin = apierr.NoSuchResource.Because(
+	"the user name or email does not match a known resource: no account of it is in the " +
+		"account stores") // clients compare the first half
 
 // RequestVerification sends the verification mail of the account of a login again (resend), with the
 // same token where that is unused and has not ended: the links of earlier mails keep working. No mail is
@@ -113,7 +115,8 @@ func (s *Service) RequestVerification(
 
 // renewVerification begins the lifetime of an account's verification token anew, or makes a new token
 // where that was used or has ended, and returns the sealed token.
-func (s *Service) renewVerification(ctx context.Context, tx *store.Tx, a directoryapi.Account, application id.ID) ([]byte, error) {
+func (s *Service) renewVerification(ctx context.Context, tx *store.Tx, a directoryapi.Account,
+	application id.ID) ([]byte, error) {
 	_, made := s.newVerification(a.ID, application)
 	sealed, err := tx.RenewVerification(ctx, a.TenantID, a.ID, s.now(), *made.ExpiresAt)
 	if !errors.Is(err, apierr.NotFound) {
@@ -127,7 +130,8 @@ func (s *Service) renewVerification(ctx context.Context, tx *store.Tx, a directo
 func (s *Service) newVerification(account, application id.ID) (secure.Secret, *store.EmailVerification) {
 	token := secure.Token(22)
 	expires := s.now().Add(s.cfg.VerificationTTL)
-	return token, &store.EmailVerification{Digest: secure.Digest(token), Sealed: s.ring.Seal(token, events.MailTokenPurpose(account)),
+	return token, &store.EmailVerification{Digest: secure.Digest(token),
+		Sealed:    s.ring.Seal(token, events.MailTokenPurpose(account)),
 		ExpiresAt: &expires, ApplicationID: application}
 }
 

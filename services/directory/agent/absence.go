@@ -46,12 +46,15 @@ func maxAbsent(share store.Share, of int64) int64 {
 // of the configuration, or all, unless an administrator has confirmed it. A complete sync is judged
 // by the accounts that none of its pages had, other pages by those that they and the pages before
 // them have named as deleted since the last complete sync.
-func (s *Service) brake(ctx context.Context, tx *store.Tx, agent store.Agent, begun store.BegunSync, in Sync) (held int64, err error) {
+func (s *Service) brake(ctx context.Context, tx *store.Tx, agent store.Agent, begun store.BegunSync,
+	in Sync) (held int64, err error) {
 	complete := in.Complete.Or(false)
 	if complete && begun.Ended || !complete && len(in.DeletedAccounts.Value) == 0 {
 		return 0, nil // the last page again, which was let pass, or nothing that vanishes
 	}
-	of := store.Vanished{TenantID: agent.TenantID, DirectoryID: agent.DirectoryID, ExternalIDs: in.DeletedAccounts.Value, Before: begun.Number}
+	of := store.Vanished{
+		TenantID: agent.TenantID, DirectoryID: agent.DirectoryID, ExternalIDs: in.DeletedAccounts.Value, Before: begun.Number,
+	}
 	kept, added := []string{}, int64(0)
 	if complete {
 		of.ExternalIDs = nil
@@ -90,16 +93,20 @@ func (s *Service) brake(ctx context.Context, tx *store.Tx, agent store.Agent, be
 // heldError logs and counts a sync that the brake has held, and returns its error.
 func (s *Service) heldError(ctx context.Context, agent store.Agent, held int64) error {
 	syncsHeldTotal.Add(ctx, 1)
-	slog.WarnContext(ctx, "sync of a directory held: it would make too many accounts absent; see whether the agent still finds all "+
-		"accounts, and confirm with confirmAbsent if they have gone",
+	slog.WarnContext(
+		ctx, "sync of a directory held: it would make too many accounts absent; see whether the agent still finds all "+
+			"accounts, and confirm with confirmAbsent if they have gone",
 		"agent", agent.ID.String(), "directory", agent.DirectoryID.String(), "accounts", held)
-	return apierr.SyncHeld.Because("the sync would make %d accounts absent, more than maxAbsent (%s) allows, or all; nothing was changed. "+
-		"If they have really gone, confirm with POST /agents/%s {\"confirmAbsent\":true}", held, agent.Config.MaxAbsent, agent.ID)
+	return apierr.SyncHeld.Because(
+		"the sync would make %d accounts absent, more than maxAbsent (%s) allows, or all; nothing was changed. "+
+			"If they have really gone, confirm with POST /agents/%s {\"confirmAbsent\":true}", held, agent.Config.MaxAbsent,
+		agent.ID)
 }
 
 // endVanished makes a batch of vanished accounts absent, or deletes them where absentRetention is
 // zero. It returns their number.
-func (s *Service) endVanished(ctx context.Context, tx *store.Tx, config store.AgentConfig, of store.Vanished) (int64, error) {
+func (s *Service) endVanished(ctx context.Context, tx *store.Tx, config store.AgentConfig,
+	of store.Vanished) (int64, error) {
 	retention, err := absentRetention(config)
 	if err != nil {
 		return 0, err

@@ -39,7 +39,8 @@ func (s *Service) TenantAgents(ctx context.Context, tenant id.Ref, query list.Qu
 	if err != nil {
 		return list.Page[store.Agent]{}, err
 	}
-	return s.store.ListAgents(ctx, tenant.Tenant, s.onlineSince(), query.WithParentTimes(parent.CreatedAt, parent.ModifiedAt))
+	return s.store.ListAgents(ctx, tenant.Tenant, s.onlineSince(),
+		query.WithParentTimes(parent.CreatedAt, parent.ModifiedAt))
 }
 
 // UpdateAgent changes the members of the configuration that the body names. The status of the
@@ -89,7 +90,8 @@ func (s *Service) AgentDownload(ctx context.Context, at id.Ref) ([]byte, error) 
 	}
 	archive, err := os.ReadFile(s.archive)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, apierr.NotFound.Because("this deployment has no archive of the agent; its DOORWARD_AGENT_ARCHIVE is no file")
+		return nil, apierr.NotFound.Because(
+			"this deployment has no archive of the agent; its DOORWARD_AGENT_ARCHIVE is no file")
 	}
 	return archive, err
 }

@@ -55,7 +55,9 @@ type pendingChecks struct {
 }
 
 func newPendingChecks() *pendingChecks {
-	return &pendingChecks{logins: map[id.ID]chan int{}, polls: map[id.ID]map[chan struct{}]bool{}, recordedCalls: map[id.ID]time.Time{}}
+	return &pendingChecks{
+		logins: map[id.ID]chan int{}, polls: map[id.ID]map[chan struct{}]bool{}, recordedCalls: map[id.ID]time.Time{},
+	}
 }
 
 // awaitResult registers a login that waits for the result of a check.
@@ -167,7 +169,8 @@ func (s *Service) CheckPassword(ctx context.Context, found store.Candidate, pass
 		return err
 	case agent.Status == store.Offline:
 		s.recordUnanswered(ctx, found.TenantID, agent.AgentID, id.ID{})
-		return apierr.AgentUnreachable.Because("the agent of the directory has not called for %s; see that it runs", agentSilence)
+		return apierr.AgentUnreachable.Because("the agent of the directory has not called for %s; see that it runs",
+			agentSilence)
 	}
 	check := id.New(s.now())
 	result, end := s.pending.awaitResult(check)
@@ -180,11 +183,13 @@ func (s *Service) CheckPassword(ctx context.Context, found store.Candidate, pass
 			return err
 		}
 		if waiting >= maxWaitingChecks {
-			return apierr.Unavailable.Because("%d logins wait for the agent of the directory; repeat the request later", waiting).
+			return apierr.Unavailable.Because("%d logins wait for the agent of the directory; repeat the request later",
+				waiting).
 				WithRetryAfter(checkTimeout)
 		}
-		return tx.InsertCheck(ctx, store.AgentCheck{TenantID: found.TenantID, AgentID: agent.AgentID, ID: check, ExternalID: agent.ExternalID,
-			Username: found.Username, Password: s.ring.Seal(password, checkPurpose(check)), Trace: trace, CreatedAt: s.now()})
+		return tx.InsertCheck(ctx,
+			store.AgentCheck{TenantID: found.TenantID, AgentID: agent.AgentID, ID: check, ExternalID: agent.ExternalID,
+				Username: found.Username, Password: s.ring.Seal(password, checkPurpose(check)), Trace: trace, CreatedAt: s.now()})
 	})
 	if err != nil {
 		return err
@@ -253,13 +258,16 @@ var checkErrors = map[int]error{
 	store.CheckFailure: apierr.WrongPassword,
 	checkExpired:       apierr.WrongPassword.Because("the password has expired at the directory server; change it there"),
 	checkLocked:        apierr.WrongPassword.Because("the directory server has locked the account"),
-	checkDisabled:      apierr.WrongPassword.Because("the directory server has disabled the account, or does not let it in now"),
-	9001:               apierr.ServerUnreachable.Because("the agent does not reach the directory server"),
-	9002:               apierr.AgentSlow.Because("the agent has too much to do"),
-	9003:               apierr.ServerSlow.Because("the directory server did not answer the agent in time"),
-	9004:               apierr.AgentAnswer.Because("the agent could not make the check; its log says why"),
-	9005:               apierr.ServerAnswer.Because("the agent does not understand what the directory server answered; its log says more"),
-	9006:               apierr.ReferralFailed.Because("the directory server referred the agent to another that it does not follow or reach"),
+	checkDisabled: apierr.WrongPassword.Because(
+		"the directory server has disabled the account, or does not let it in now"),
+	9001: apierr.ServerUnreachable.Because("the agent does not reach the directory server"),
+	9002: apierr.AgentSlow.Because("the agent has too much to do"),
+	9003: apierr.ServerSlow.Because("the directory server did not answer the agent in time"),
+	9004: apierr.AgentAnswer.Because("the agent could not make the check; its log says why"),
+	9005: apierr.ServerAnswer.Because(
+		"the agent does not understand what the directory server answered; its log says more"),
+	9006: apierr.ReferralFailed.Because(
+		"the directory server referred the agent to another that it does not follow or reach"),
 }
 
 // checkError returns the error of a login for the result of its check.

@@ -23,7 +23,8 @@ func page(from, size int) agent.Sync {
 	accounts := make([]agent.SyncAccount, size)
 	for i := range accounts {
 		name := fmt.Sprintf("user%07d", from+i)
-		accounts[i] = agent.SyncAccount{ExternalID: field.Some(name), Username: field.Some(name), Email: field.Some(name + "@example.test"),
+		accounts[i] = agent.SyncAccount{ExternalID: field.Some(name), Username: field.Some(name),
+			Email:     field.Some(name + "@example.test"),
 			GivenName: field.Some("Jo"), Surname: field.Some("Doe " + name)}
 	}
 	return agent.Sync{SyncID: field.Some("s"), Accounts: field.Some(accounts)}
@@ -59,7 +60,8 @@ func TestManyDelegatedLogins(t *testing.T) {
 						mu.Lock()
 						handed[check.ID]++
 						mu.Unlock()
-						if err := w.AnswerCheck(context.WithoutCancel(ctx), at, check.ID, agent.CheckAnswer{Result: field.Some("SUCCESS")}); err != nil {
+						if err := w.AnswerCheck(context.WithoutCancel(ctx), at, check.ID,
+							agent.CheckAnswer{Result: field.Some("SUCCESS")}); err != nil {
 							t.Error(err)
 						}
 					})
@@ -74,8 +76,9 @@ func TestManyDelegatedLogins(t *testing.T) {
 		logins.Go(func() {
 			for range each {
 				start := time.Now()
-				_, err := w.Authenticate(t.Context(), directoryapi.Authenticate{Tenant: w.tenant, Login: fmt.Sprintf("user%07d", i), Password: "x",
-					Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: a.DirectoryID}}})
+				_, err := w.Authenticate(t.Context(),
+					directoryapi.Authenticate{Tenant: w.tenant, Login: fmt.Sprintf("user%07d", i), Password: "x",
+						Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: a.DirectoryID}}})
 				if err != nil {
 					t.Error(err)
 				}

@@ -34,17 +34,19 @@ func TestADirectoryServerSpeaksForItsDomainsAlone(t *testing.T) {
 	}
 	login := func(email string, want error) {
 		t.Helper()
-		_, err := w.Authenticate(t.Context(), directoryapi.Authenticate{Tenant: w.tenant, Login: email, Password: secure.Secret("first"),
-			Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: a.DirectoryID}}})
+		_, err := w.Authenticate(t.Context(),
+			directoryapi.Authenticate{Tenant: w.tenant, Login: email, Password: secure.Secret("first"),
+				Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: a.DirectoryID}}})
 		if !errors.Is(err, want) {
 			t.Errorf("the login of %s returned %v, want %v", email, err, want)
 		}
 	}
 	sync("early", "early@cloud.test")
 	login("early@cloud.test", nil)
-	_, err = w.UpdateCreationPolicy(t.Context(), id.Ref{Tenant: w.tenant, ID: a.DirectoryID}, directory.CreationPolicyChange{
-		EmailDomainWhitelist: field.Some([]string{"corp.test"}),
-	})
+	_, err = w.UpdateCreationPolicy(t.Context(), id.Ref{Tenant: w.tenant, ID: a.DirectoryID},
+		directory.CreationPolicyChange{
+			EmailDomainWhitelist: field.Some([]string{"corp.test"}),
+		})
 	if err != nil {
 		t.Fatal(err)
 	}

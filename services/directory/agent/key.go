@@ -61,14 +61,17 @@ func (s *Service) DeleteAgentKey(ctx context.Context, at id.Ref, key string) err
 
 // AuthenticateAgent validates a key of an agent. It takes the same time for a key that does not
 // exist.
-func (s *Service) AuthenticateAgent(ctx context.Context, in directoryapi.AuthenticateAgent) (directoryapi.AgentKey, error) {
+func (s *Service) AuthenticateAgent(ctx context.Context,
+	in directoryapi.AuthenticateAgent) (directoryapi.AgentKey, error) {
 	agent, ok := directoryapi.AgentOfKey(in.ID)
 	k, err := s.store.AgentKey(caller.WithTenant(ctx, agent.Tenant), agent.Tenant, in.ID)
 	if err != nil && !errors.Is(err, apierr.NotFound) {
 		return directoryapi.AgentKey{}, err
 	}
-	if subtle.ConstantTimeCompare(k.SecretDigest, secure.Digest(in.Secret)) != 1 || !ok || err != nil || k.AgentID != agent.ID {
+	if subtle.ConstantTimeCompare(k.SecretDigest, secure.Digest(in.Secret)) != 1 || !ok || err != nil ||
+		k.AgentID != agent.ID {
 		return directoryapi.AgentKey{}, errAgentKey
 	}
-	return directoryapi.AgentKey{TenantID: k.TenantID, ID: k.ID, AgentID: k.AgentID, Name: k.Name, CreatedAt: k.CreatedAt}, nil
+	return directoryapi.AgentKey{TenantID: k.TenantID, ID: k.ID, AgentID: k.AgentID, Name: k.Name, CreatedAt: k.CreatedAt},
+		nil
 }

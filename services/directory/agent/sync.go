@@ -169,7 +169,8 @@ func (in Sync) check() (syncID string, err error) {
 	}
 	deleted := len(in.DeletedAccounts.Value) + len(in.DeletedGroups.Value)
 	if n := len(in.Accounts.Value) + len(in.Groups.Value) + deleted; n > maxPage {
-		return "", apierr.AboveMaximum.Because("the page has %d entries; send at most %d and the others in further pages", n, maxPage)
+		return "", apierr.AboveMaximum.Because("the page has %d entries; send at most %d and the others in further pages", n,
+			maxPage)
 	}
 	if !areTexts(in.DeletedAccounts.Value) || !areTexts(in.DeletedGroups.Value) {
 		return "", apierr.Format.Because("deletedAccounts and deletedGroups must not contain the character NUL")
@@ -233,7 +234,8 @@ func areTexts(ids []string) bool {
 }
 
 // writePage writes the entries of a page in batches, a transaction each, and lists the unnamed ones.
-func (s *Service) writePage(ctx context.Context, agent store.Agent, number int64, in Sync, unnamed []store.Refusal) error {
+func (s *Service) writePage(ctx context.Context, agent store.Agent, number int64, in Sync,
+	unnamed []store.Refusal) error {
 	for part := range slices.Chunk(unnamed, directory.BatchSize) {
 		err := s.store.Tx(ctx, func(tx *store.Tx) error {
 			tx.UpsertRefusals(ctx, agent, part, number)

@@ -27,7 +27,9 @@ func TestASynchronizedPasswordHash(t *testing.T) {
 	}
 	sync := func(surname, hash string) {
 		t.Helper()
-		account := agent.SyncAccount{ExternalID: field.Some("jo"), Email: field.Some("jo@corp.test"), Surname: field.Some(surname)}
+		account := agent.SyncAccount{
+			ExternalID: field.Some("jo"), Email: field.Some("jo@corp.test"), Surname: field.Some(surname),
+		}
 		if hash != "" {
 			account.PasswordHash = field.Some(hash)
 		}
@@ -35,14 +37,16 @@ func TestASynchronizedPasswordHash(t *testing.T) {
 			t.Fatal(err)
 		}
 		// From here on the agent does not answer: only the hash can.
-		if _, err := w.db.Pool.Exec(t.Context(), `UPDATE agents SET status = 'OFFLINE' WHERE tenant_id = $1`, w.tenant); err != nil {
+		if _, err := w.db.Pool.Exec(t.Context(), `UPDATE agents SET status = 'OFFLINE' WHERE tenant_id = $1`,
+			w.tenant); err != nil {
 			t.Fatal(err)
 		}
 	}
 	login := func(what, password string, want error) {
 		t.Helper()
-		_, err := w.Authenticate(t.Context(), directoryapi.Authenticate{Tenant: w.tenant, Login: "jo@corp.test", Password: secure.Secret(password),
-			Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: a.DirectoryID}}})
+		_, err := w.Authenticate(t.Context(),
+			directoryapi.Authenticate{Tenant: w.tenant, Login: "jo@corp.test", Password: secure.Secret(password),
+				Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: a.DirectoryID}}})
 		if !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", what, err, want)
 		}
@@ -106,14 +110,16 @@ func TestAnEntryWithAMemberOfTheWrongTypeIsRefused(t *testing.T) {
 	}
 	want := map[string]string{
 		"off": "disabled must be true or false", "a": "email must be a string", "b": "passwordHash must be a string",
-		"id:c": "name must be a string", "id:d": "members must be an array of strings", "name:five": "externalId must be a string",
+		"id:c": "name must be a string", "id:d": "members must be an array of strings",
+		"name:five":                             "externalId must be a string",
 		"the " + store.UnnamedAccount + " ":     "must be an object",
 		"the " + store.UnnamedAccount + " five": "externalId must be a string",
 	}
 	if !maps.Equal(reasons, want) {
 		t.Errorf("refused are %v\nwant %v", reasons, want)
 	}
-	statuses, err := pg.Value[string](t.Context(), w.db, `SELECT string_agg(username || ' ' || status, ', ' ORDER BY username) FROM accounts
+	statuses, err := pg.Value[string](t.Context(),
+		w.db, `SELECT string_agg(username || ' ' || status, ', ' ORDER BY username) FROM accounts
 		WHERE tenant_id = $1 AND username LIKE '%@corp.test'`, w.tenant)
 	if err != nil || statuses != "jo@corp.test ENABLED, off@corp.test DISABLED" {
 		t.Errorf("the accounts are %s, %v", statuses, err)
@@ -202,6 +208,7 @@ func TestTheLookUpsOfASyncReadTheirOwnRows(t *testing.T) {
 
 // rowsRead returns how many rows the connection of a transaction has read lately.
 func rowsRead(t *testing.T, tx *store.Tx) (int64, error) {
-	return pg.Value[int64](t.Context(), tx, `SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::bigint FROM pg_stat_xact_user_tables
+	return pg.Value[int64](t.Context(),
+		tx, `SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::bigint FROM pg_stat_xact_user_tables
 		WHERE relname IN ('accounts', 'mirrored_accounts', 'login_names', 'groups')`)
 }

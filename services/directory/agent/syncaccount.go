@@ -20,8 +20,9 @@ import (
 func (s *Service) endDeletedAccounts(ctx context.Context, agent store.Agent, externalIDs []string) error {
 	return s.lockedTx(ctx, agent, func(tx *store.Tx) error {
 		tx.DeleteRefusals(ctx, agent, store.AccountEntry, externalIDs)
-		_, err := s.endVanished(ctx, tx, agent.Config, store.Vanished{TenantID: agent.TenantID, DirectoryID: agent.DirectoryID,
-			ExternalIDs: externalIDs})
+		_, err := s.endVanished(ctx, tx, agent.Config,
+			store.Vanished{TenantID: agent.TenantID, DirectoryID: agent.DirectoryID,
+				ExternalIDs: externalIDs})
 		return err
 	})
 }
@@ -40,7 +41,8 @@ type accountBatch struct {
 
 // writeAccountBatch writes accounts of a page, at most directory.BatchSize, and returns how many were not
 // refused.
-func (s *Service) writeAccountBatch(ctx context.Context, agent store.Agent, number int64, in []SyncAccount) (written int, err error) {
+func (s *Service) writeAccountBatch(ctx context.Context, agent store.Agent, number int64,
+	in []SyncAccount) (written int, err error) {
 	in = lastByKey(in, func(a SyncAccount) string { return a.ExternalID.Value })
 	ids := make([]string, len(in))
 	for i, a := range in {
@@ -94,7 +96,8 @@ func (s *Service) classifyAccount(agent store.Agent, batch *accountBatch, in Syn
 	if !isKnown {
 		account.Account.ID, account.AssignedStatus = id.New(now), directoryapi.Enabled
 	}
-	account.ExternalID, account.Digest, account.Disabled = in.ExternalID.Value, sum, in.Disabled.Or(in.invalid != nil && known.Disabled)
+	account.ExternalID, account.Digest, account.Disabled = in.ExternalID.Value, sum,
+		in.Disabled.Or(in.invalid != nil && known.Disabled)
 	account.PasswordHash = s.importedHash(agent, in.PasswordHash)
 	account.Account.Status = account.AssignedStatus
 	if account.Disabled {
@@ -135,7 +138,8 @@ func (s *Service) importedHash(agent store.Agent, in field.Text) string {
 
 // refuseAccount records an account of a page as refused. An account that exists stays as it was,
 // except that it is disabled or enabled as the source says.
-func (s *Service) refuseAccount(batch *accountBatch, account store.MirroredAccountWrite, in SyncAccount, reason string) error {
+func (s *Service) refuseAccount(batch *accountBatch, account store.MirroredAccountWrite, in SyncAccount,
+	reason string) error {
 	name := in.Username.Or(in.Email.Value)
 	r, err := s.refusal(store.AccountEntry, in.ExternalID.Value, name, reason, in, in.invalid)
 	if err != nil {
@@ -162,7 +166,8 @@ func (batch *accountBatch) recordDisabled(account store.MirroredAccountWrite) {
 }
 
 // writeAccounts resolves conflicts of login names and writes the batch.
-func (s *Service) writeAccounts(ctx context.Context, tx *store.Tx, agent store.Agent, number int64, batch *accountBatch) error {
+func (s *Service) writeAccounts(ctx context.Context, tx *store.Tx, agent store.Agent, number int64,
+	batch *accountBatch) error {
 	requests, wanted := make([]nameRequest, len(batch.writes)), []string{}
 	for i, a := range batch.writes {
 		requests[i] = nameRequest{id: a.ID, wanted: []string{field.LoginName(a.Username), field.LoginName(a.Email)}}
@@ -182,7 +187,8 @@ func (s *Service) writeAccounts(ctx context.Context, tx *store.Tx, agent store.A
 		name, isRefused := refused[i]
 		switch {
 		case isRefused:
-			err = s.refuseAccount(batch, a, batch.entries[i], "another account of the directory has the user name or email "+name)
+			err = s.refuseAccount(batch, a, batch.entries[i],
+				"another account of the directory has the user name or email "+name)
 			if err != nil {
 				return err
 			}

@@ -41,7 +41,8 @@ func (s *Service) refusal(kind, key, name, reason string, entry any, invalid err
 // SyncWorker is the worker that finishes syncs when all their pages have arrived, and at its start
 // those that another process left unfinished.
 func (s *Service) SyncWorker(ctx context.Context) error {
-	return purge.EveryOr(directory.PurgeInterval, s.syncReceived, "finishing the sync of a directory failed, retrying", s.FinishSyncs)(ctx)
+	return purge.EveryOr(directory.PurgeInterval, s.syncReceived, "finishing the sync of a directory failed, retrying",
+		s.FinishSyncs)(ctx)
 }
 
 // FinishSyncs makes absent the accounts, and deletes the groups, that the pages of a complete sync did not
@@ -62,11 +63,13 @@ func (s *Service) finishSync(ctx context.Context, sync store.ReceivedSync) error
 	}
 	vanished := store.Vanished{TenantID: sync.TenantID, DirectoryID: sync.DirectoryID, Before: sync.Number}
 	inLockedTx := func(ctx context.Context, fn func(*store.Tx) error) error { return s.lockedTx(ctx, agent, fn) }
-	err = purge.Drain(ctx, inLockedTx, func(tx *store.Tx) (int64, error) { return s.endVanished(ctx, tx, agent.Config, vanished) })
+	err = purge.Drain(ctx, inLockedTx,
+		func(tx *store.Tx) (int64, error) { return s.endVanished(ctx, tx, agent.Config, vanished) })
 	if err != nil {
 		return err
 	}
-	err = purge.Drain(ctx, inLockedTx, func(tx *store.Tx) (int64, error) { return s.deleteVanishedGroups(ctx, tx, vanished) })
+	err = purge.Drain(ctx, inLockedTx,
+		func(tx *store.Tx) (int64, error) { return s.deleteVanishedGroups(ctx, tx, vanished) })
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,8 @@ func (s *Service) deleteGroups(ctx context.Context, agent store.Agent, externalI
 	}
 	return s.lockedTx(ctx, agent, func(tx *store.Tx) error {
 		tx.DeleteRefusals(ctx, agent, store.GroupEntry, keys)
-		_, err := s.deleteVanishedGroups(ctx, tx, store.Vanished{TenantID: agent.TenantID, DirectoryID: agent.DirectoryID, ExternalIDs: keys})
+		_, err := s.deleteVanishedGroups(ctx, tx,
+			store.Vanished{TenantID: agent.TenantID, DirectoryID: agent.DirectoryID, ExternalIDs: keys})
 		return err
 	})
 }
@@ -32,7 +33,8 @@ func (s *Service) deleteGroups(ctx context.Context, agent store.Agent, externalI
 func (s *Service) deleteVanishedGroups(ctx context.Context, tx *store.Tx, of store.Vanished) (int64, error) {
 	groups, err := tx.DeleteVanishedGroups(ctx, of, directory.BatchSize)
 	for _, group := range groups {
-		if err := tx.Emit(ctx, events.GroupDeleted{Tenant: of.TenantID, Group: group, Directory: of.DirectoryID}); err != nil {
+		if err := tx.Emit(ctx,
+			events.GroupDeleted{Tenant: of.TenantID, Group: group, Directory: of.DirectoryID}); err != nil {
 			return 0, err
 		}
 	}
@@ -41,7 +43,8 @@ func (s *Service) deleteVanishedGroups(ctx context.Context, tx *store.Tx, of sto
 
 // writeGroupBatch writes groups of a page with their members, and returns how many were not
 // refused.
-func (s *Service) writeGroupBatch(ctx context.Context, agent store.Agent, number int64, in []SyncGroup) (written int, err error) {
+func (s *Service) writeGroupBatch(ctx context.Context, agent store.Agent, number int64,
+	in []SyncGroup) (written int, err error) {
 	in = lastByKey(in, SyncGroup.key)
 	keys := make([]string, len(in))
 	for i, g := range in {
@@ -80,12 +83,14 @@ func (s *Service) writeGroups(ctx context.Context, tx *store.Tx, agent store.Age
 	}
 	for _, entry := range in {
 		m := known[entry.key()]
-		g := directoryapi.Group{TenantID: agent.TenantID, ID: m.GroupID, DirectoryID: agent.DirectoryID, Status: directoryapi.Enabled,
+		g := directoryapi.Group{TenantID: agent.TenantID, ID: m.GroupID, DirectoryID: agent.DirectoryID,
+			Status:    directoryapi.Enabled,
 			CreatedAt: now, ModifiedAt: now}
 		if g.ID.IsZero() {
 			g.ID = id.New(now)
 		}
-		err := cmp.Or(entry.invalid, directory.ApplyGroup(&g, directoryapi.NewGroup{Name: entry.Name, Description: entry.Description}, true))
+		err := cmp.Or(entry.invalid,
+			directory.ApplyGroup(&g, directoryapi.NewGroup{Name: entry.Name, Description: entry.Description}, true))
 		if err != nil {
 			if err := refuse(entry, refusalReason(err)); err != nil {
 				return 0, err
@@ -128,7 +133,8 @@ func (s *Service) writeGroups(ctx context.Context, tx *store.Tx, agent store.Age
 
 // writeGroup writes one group and its members. Name and description are written only where one of
 // them has changed.
-func (s *Service) writeGroup(ctx context.Context, tx *store.Tx, g directoryapi.Group, known store.MirroredGroup, in SyncGroup,
+func (s *Service) writeGroup(ctx context.Context, tx *store.Tx, g directoryapi.Group, known store.MirroredGroup,
+	in SyncGroup,
 	number int64) error {
 	members := slices.Compact(slices.Sorted(slices.Values(in.Members.Value)))
 	in.Members = field.Nullable[[]string]{}
@@ -139,7 +145,8 @@ func (s *Service) writeGroup(ctx context.Context, tx *store.Tx, g directoryapi.G
 	sum := digest(text)
 	if bytes.Equal(sum, known.Digest) {
 		tx.MarkGroupSeen(ctx, g.TenantID, g.DirectoryID, in.key(), number)
-	} else if err := tx.UpsertMirroredGroup(ctx, g, store.MirroredGroup{ExternalID: in.key(), Digest: sum}, number); err != nil {
+	} else if err := tx.UpsertMirroredGroup(ctx, g, store.MirroredGroup{ExternalID: in.key(), Digest: sum},
+		number); err != nil {
 		return err
 	}
 	accounts, err := tx.AccountsByExternalID(ctx, g.TenantID, g.DirectoryID, members)

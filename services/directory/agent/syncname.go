@@ -39,7 +39,8 @@ func (r nameRequest) precedence(name string) precedence {
 // another entry has. holders are the entries that have the names now; a refused entry keeps its
 // current names, and an absent holder gives its names to who needs them. releasing are the entries
 // whose current names another request gets: they have to give them up first, as names are unique.
-func resolveNameConflicts(requests []nameRequest, holders []store.NameHolder) (refused map[int]string, releasing []id.ID) {
+func resolveNameConflicts(requests []nameRequest,
+	holders []store.NameHolder) (refused map[int]string, releasing []id.ID) {
 	refused = map[int]string{}
 	for {
 		active := map[id.ID]bool{}

@@ -25,8 +25,9 @@ const (
 
 // Agent is the agent inside of a new directory, or the body that changes one.
 type Agent struct {
-	Config        field.Nullable[Config] `json:"config"`
-	ConfirmAbsent field.Bool             `json:"confirmAbsent"` // of a change alone: the next complete sync may make any number absent
+	Config field.Nullable[Config] `json:"config"`
+	// of a change alone: the next complete sync may make any number absent
+	ConfirmAbsent field.Bool `json:"confirmAbsent"`
 }
 
 // UnmarshalJSON reads an agent inside of a provider.
@@ -142,17 +143,21 @@ func Apply(a *store.Agent, ring *secure.Keyring, config field.Nullable[Config], 
 	errs.Verbatim(&to.AgentUserDN, in.AgentUserDN, "agentUserDn", MaxText, isNew)
 	errs.Verbatim(&password, in.AgentUserDNPassword, "agentUserDnPassword", MaxText, isNew)
 	errs.Verbatim(&to.BaseDN, in.BaseDN, "baseDn", MaxText, isNew)
-	errs.Verbatim(&to.AccountConfig.ObjectClass, accounts.ObjectClass, "accountConfig.objectClass", directory.MaxName, isNew)
+	errs.Verbatim(&to.AccountConfig.ObjectClass, accounts.ObjectClass, "accountConfig.objectClass", directory.MaxName,
+		isNew)
 	errs.Verbatim(&to.AccountConfig.EmailRDN, accounts.EmailRDN, "accountConfig.emailRdn", directory.MaxName, isNew)
-	errs.Verbatim(&to.AccountConfig.GivenNameRDN, accounts.GivenNameRDN, "accountConfig.givenNameRdn", directory.MaxName, isNew)
+	errs.Verbatim(&to.AccountConfig.GivenNameRDN, accounts.GivenNameRDN, "accountConfig.givenNameRdn", directory.MaxName,
+		isNew)
 	errs.Verbatim(&to.AccountConfig.SurnameRDN, accounts.SurnameRDN, "accountConfig.surnameRdn", directory.MaxName, isNew)
-	errs.Verbatim(&to.AccountConfig.UsernameRDN, accounts.UsernameRDN, "accountConfig.usernameRdn", directory.MaxName, isNew)
+	errs.Verbatim(&to.AccountConfig.UsernameRDN, accounts.UsernameRDN, "accountConfig.usernameRdn", directory.MaxName,
+		isNew)
 	if a.ProviderID != directory.AD {
 		errs.Verbatim(&passwordRDN, accounts.PasswordRDN, "accountConfig.passwordRdn", directory.MaxName, isNew)
 	}
 	errs.Verbatim(&to.GroupConfig.ObjectClass, groups.ObjectClass, "groupConfig.objectClass", directory.MaxName, isNew)
 	errs.Verbatim(&to.GroupConfig.NameRDN, groups.NameRDN, "groupConfig.nameRdn", directory.MaxName, isNew)
-	errs.Verbatim(&to.GroupConfig.DescriptionRDN, groups.DescriptionRDN, "groupConfig.descriptionRdn", directory.MaxName, isNew)
+	errs.Verbatim(&to.GroupConfig.DescriptionRDN, groups.DescriptionRDN, "groupConfig.descriptionRdn", directory.MaxName,
+		isNew)
 	if password != "" {
 		a.PasswordSealed = ring.Seal(secure.Secret(password), PasswordPurpose(a.ID))
 	}
@@ -162,7 +167,8 @@ func Apply(a *store.Agent, ring *secure.Keyring, config field.Nullable[Config], 
 
 	errs.Optional(&to.AccountConfig.DNSuffix, accounts.DNSuffix, "accountConfig.dnSuffix", MaxText)
 	errs.Optional(&to.AccountConfig.ObjectFilter, accounts.ObjectFilter, "accountConfig.objectFilter", MaxText)
-	errs.Optional(&to.AccountConfig.MiddleNameRDN, accounts.MiddleNameRDN, "accountConfig.middleNameRdn", directory.MaxName)
+	errs.Optional(&to.AccountConfig.MiddleNameRDN, accounts.MiddleNameRDN, "accountConfig.middleNameRdn",
+		directory.MaxName)
 	errs.Optional(&to.GroupConfig.DNSuffix, groups.DNSuffix, "groupConfig.dnSuffix", MaxText)
 	errs.Optional(&to.GroupConfig.ObjectFilter, groups.ObjectFilter, "groupConfig.objectFilter", MaxText)
 	errs.Optional(&to.GroupConfig.MembersRDN, groups.MembersRDN, "groupConfig.membersRdn", directory.MaxName)

@@ -47,7 +47,8 @@ type Rules struct {
 }
 
 // New makes the service of its parts.
-func New(s *store.Store, passwords *secure.Passwords, ring *secure.Keyring, base href.Base, now func() time.Time, cfg Rules) *Service {
+func New(s *store.Store, passwords *secure.Passwords, ring *secure.Keyring, base href.Base, now func() time.Time,
+	cfg Rules) *Service {
 	cfg.Alias = cmp.Or(cfg.Alias, alias.Neutral)
 	agents := agent.New(s, ring, now, cfg.Alias, cfg.AgentArchive)
 	cfg.CheckByAgent = agents.CheckPassword

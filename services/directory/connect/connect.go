@@ -67,7 +67,10 @@ type Client struct {
 
 // New makes a client. endpoints are those of the social providers, by their ids.
 func New(guard outbound.Guard, endpoints map[string]Endpoints, now func() time.Time) *Client {
-	return &Client{http: newHTTP(guard.Transport()), endpoints: endpoints, documents: &documentCache{entries: map[string]document{}}, now: now}
+	return &Client{
+		http: newHTTP(guard.Transport()), endpoints: endpoints, documents: &documentCache{entries: map[string]document{}},
+		now: now,
+	}
 }
 
 // AuthorizationRequest starts a login in a browser (RFC 6749, section 4.1.1).
@@ -275,11 +278,14 @@ func (s *providerLogin) exchange(ctx context.Context) error {
 	if s.login.Verifier != "" {
 		options = append(options, oauth2.VerifierOption(s.login.Verifier.Reveal()))
 	}
-	token, err := s.provider.oauth2(redirect).Exchange(context.WithValue(ctx, oauth2.HTTPClient, s.http), s.login.Code.Reveal(), options...)
+	token, err := s.provider.oauth2(redirect).
+		Exchange(context.WithValue(ctx, oauth2.HTTPClient, s.http), s.login.Code.Reveal(), options...)
 	if err != nil {
 		return s.callError(err)
 	}
-	s.tokens = directoryapi.ProviderTokens{AccessToken: secure.Secret(token.AccessToken), RefreshToken: secure.Secret(token.RefreshToken)}
+	s.tokens = directoryapi.ProviderTokens{
+		AccessToken: secure.Secret(token.AccessToken), RefreshToken: secure.Secret(token.RefreshToken),
+	}
 	s.idToken, _ = token.Extra("id_token").(string)
 	if s.idToken == "" {
 		if s.login.Nonce != "" && s.provider.DiscoveryURL != "" {

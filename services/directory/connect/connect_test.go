@@ -43,8 +43,10 @@ func start(t *testing.T) (*Client, *providertest.Provider) {
 	endpoints := map[string]Endpoints{}
 	for id := range publicEndpoints {
 		endpoints[id] = Endpoints{
-			Authorization: p.URL + "/authorize", Token: p.URL + "/token", Resource: p.URL + "/user", TokenInfo: p.URL + "/tokeninfo",
-			JWKS: p.URL + "/jwks", Issuer: p.URL, Introspection: p.URL + "/introspect", TokenCheck: p.URL + "/applications/{clientId}/token",
+			Authorization: p.URL + "/authorize", Token: p.URL + "/token", Resource: p.URL + "/user",
+			TokenInfo: p.URL + "/tokeninfo",
+			JWKS:      p.URL + "/jwks", Issuer: p.URL, Introspection: p.URL + "/introspect",
+			TokenCheck: p.URL + "/applications/{clientId}/token",
 		}
 		if id == "facebook" {
 			e := endpoints[id]
@@ -56,13 +58,19 @@ func start(t *testing.T) (*Client, *providertest.Provider) {
 }
 
 func social(id string) Provider {
-	return Provider{ID: id, ClientID: providertest.ClientID, ClientSecret: providertest.ClientSecret, RedirectURI: callback, Scope: []string{"email"}}
+	return Provider{
+		ID: id, ClientID: providertest.ClientID, ClientSecret: providertest.ClientSecret, RedirectURI: callback,
+		Scope: []string{"email"},
+	}
 }
 
 func forge(p *providertest.Provider) Provider {
 	f := social("forge")
 	f.IDField, f.AccessTokenType = "id", "bearer"
-	f.Endpoints = Endpoints{Authorization: p.URL + "/authorize", Token: p.URL + "/token", Resource: p.URL + "/user", Introspection: p.URL + "/introspect"}
+	f.Endpoints = Endpoints{
+		Authorization: p.URL + "/authorize", Token: p.URL + "/token", Resource: p.URL + "/user",
+		Introspection: p.URL + "/introspect",
+	}
 	return f
 }
 
@@ -88,33 +96,60 @@ func TestEachProviderStatesItsUser(t *testing.T) {
 		login    Login
 		want     directoryapi.ProviderUser
 	}{
-		{social("google"), jo("g", map[string]any{"email": "jo@example.test", "verified_email": true, "given_name": "Jo", "family_name": "Doe"}),
-			directoryapi.ProviderUser{ExternalID: "g", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", Surname: "Doe"}},
+		{social("google"), jo("g",
+			map[string]any{"email": "jo@example.test", "verified_email": true, "given_name": "Jo", "family_name": "Doe"}),
+			directoryapi.ProviderUser{
+				ExternalID: "g", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", Surname: "Doe",
+			}},
 		{social("google"), jo("g2", map[string]any{"email": "jo@example.test", "email_verified": false}),
 			directoryapi.ProviderUser{ExternalID: "g2", Email: "jo@example.test"}},
-		{social("facebook"), jo("f", map[string]any{"email": "jo@example.test", "first_name": "Jo", "middle_name": "M", "last_name": "Doe"}),
-			directoryapi.ProviderUser{ExternalID: "f", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", MiddleName: "M", Surname: "Doe"}},
-		{social("facebook"), jo("f2", map[string]any{"name": "Jo Doe"}), directoryapi.ProviderUser{ExternalID: "f2", GivenName: "Jo", Surname: "Doe"}},
-		{social("github"), jo("gh", map[string]any{"login": "jo", "name": "Jo Ann Doe", "email": "public@example.test", "emails": []any{
-			map[string]any{"email": "old@example.test", "verified": true}, map[string]any{"email": "jo@example.test", "primary": true, "verified": true}}}),
-			directoryapi.ProviderUser{ExternalID: "gh", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo Ann", Surname: "Doe"}},
-		{social("github"), jo("gh2", map[string]any{"emails": []any{map[string]any{"email": "jo@example.test", "primary": true, "verified": false}}}),
+		{social("facebook"), jo("f",
+			map[string]any{"email": "jo@example.test", "first_name": "Jo", "middle_name": "M", "last_name": "Doe"}),
+			directoryapi.ProviderUser{
+				ExternalID: "f", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", MiddleName: "M", Surname: "Doe",
+			}},
+		{
+			social("facebook"), jo("f2", map[string]any{"name": "Jo Doe"}),
+			directoryapi.ProviderUser{ExternalID: "f2", GivenName: "Jo", Surname: "Doe"},
+		},
+		{social("github"), jo("gh",
+			map[string]any{"login": "jo", "name": "Jo Ann Doe", "email": "public@example.test", "emails": []any{
+				map[string]any{"email": "old@example.test", "verified": true},
+				map[string]any{"email": "jo@example.test", "primary": true, "verified": true}}}),
+			directoryapi.ProviderUser{
+				ExternalID: "gh", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo Ann", Surname: "Doe",
+			}},
+		{social("github"), jo("gh2",
+			map[string]any{"emails": []any{map[string]any{"email": "jo@example.test", "primary": true, "verified": false}}}),
 			directoryapi.ProviderUser{ExternalID: "gh2", Email: "jo@example.test"}},
 		{social("github"), jo("gh3", map[string]any{"email": "public@example.test", "name": "Jo"}),
 			directoryapi.ProviderUser{ExternalID: "gh3", Email: "public@example.test", EmailVerified: true, GivenName: "Jo"}},
 		{social("linkedin"), jo("l", map[string]any{"firstName": "Jo", "lastName": "Doe", "emailAddress": "jo@example.test"}),
-			directoryapi.ProviderUser{ExternalID: "l", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", Surname: "Doe"}},
-		{social("linkedin"), jo("l2", map[string]any{"given_name": "Jo", "email": "jo@example.test", "email_verified": false}),
+			directoryapi.ProviderUser{
+				ExternalID: "l", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", Surname: "Doe",
+			}},
+		{social("linkedin"), jo("l2",
+			map[string]any{"given_name": "Jo", "email": "jo@example.test", "email_verified": false}),
 			directoryapi.ProviderUser{ExternalID: "l2", Email: "jo@example.test", GivenName: "Jo"}},
-		{social("twitter"), jo("12345678901234567890", map[string]any{"id_str": "12345678901234567890", "name": "Jo Doe", "email": "jo@example.test"}),
-			directoryapi.ProviderUser{ExternalID: "12345678901234567890", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", Surname: "Doe"}},
+		{social("twitter"), jo("12345678901234567890",
+			map[string]any{"id_str": "12345678901234567890", "name": "Jo Doe", "email": "jo@example.test"}),
+			directoryapi.ProviderUser{
+				ExternalID: "12345678901234567890", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", Surname: "Doe",
+			}},
 		{forge(p), jo("o", map[string]any{"email": "jo@example.test", "login": "jo", "first_name": "Jo"}),
-			directoryapi.ProviderUser{ExternalID: "o", Email: "jo@example.test", EmailUnstated: true, Username: "jo", GivenName: "Jo"}},
+			directoryapi.ProviderUser{
+				ExternalID: "o", Email: "jo@example.test", EmailUnstated: true, Username: "jo", GivenName: "Jo",
+			}},
 		{forge(p), jo("o2", map[string]any{"email": "jo@example.test", "email_verified": false}),
 			directoryapi.ProviderUser{ExternalID: "o2", Email: "jo@example.test"}},
-		{nested, jo("n", map[string]any{"items": []any{map[string]any{"user_id": 7}}, "email": "jo@example.test", "email_verified": true}),
+		{nested, jo("n", map[string]any{
+			"items": []any{map[string]any{"user_id": 7}}, "email": "jo@example.test", "email_verified": true,
+		}),
 			directoryapi.ProviderUser{ExternalID: "7", Email: "jo@example.test", EmailVerified: true}},
-		{query, jo("q", map[string]any{"email": "jo@example.test"}), directoryapi.ProviderUser{ExternalID: "q", Email: "jo@example.test", EmailUnstated: true}},
+		{
+			query, jo("q", map[string]any{"email": "jo@example.test"}),
+			directoryapi.ProviderUser{ExternalID: "q", Email: "jo@example.test", EmailUnstated: true},
+		},
 	} {
 		got, err := c.User(t.Context(), test.provider, test.login)
 		if err != nil {
@@ -146,8 +181,10 @@ func TestWhatAProviderRefusesIsRepeated(t *testing.T) {
 	c, p := start(t)
 	p.AddUser("1", map[string]any{"id": "1", "email": "jo@example.test"})
 	for id, want := range map[string]string{
-		"facebook": "Facebook error message: 401 Unauthorized: Bad credentials", "github": "Github error message: 401 Unauthorized: Bad credentials",
-		"google": "Google error message: 401 Unauthorized: Bad credentials", "twitter": "Twitter error message: 401 Unauthorized: Bad credentials",
+		"facebook": "Facebook error message: 401 Unauthorized: Bad credentials",
+		"github":   "Github error message: 401 Unauthorized: Bad credentials",
+		"google":   "Google error message: 401 Unauthorized: Bad credentials",
+		"twitter":  "Twitter error message: 401 Unauthorized: Bad credentials",
 		"linkedin": "Linkedin error message: Bad credentials",
 	} {
 		_, err := c.User(t.Context(), social(id), Login{AccessToken: "bad-token", AccessTokenSecret: "s"})
@@ -161,7 +198,8 @@ func TestWhatAProviderRefusesIsRepeated(t *testing.T) {
 	}
 	_, err = c.User(t.Context(), social("google"), Login{Code: "a-bad-code"})
 	got := refusal(t, err, apierr.ProviderRefused)
-	if !strings.HasPrefix(got, "Google error message: 400 Bad Request: invalid_grant: The code") || strings.Contains(got, "a-bad-code") {
+	if !strings.HasPrefix(got, "Google error message: 400 Bad Request: invalid_grant: The code") ||
+		strings.Contains(got, "a-bad-code") {
 		t.Error(got)
 	}
 	wrong := social("google")
@@ -172,7 +210,8 @@ func TestWhatAProviderRefusesIsRepeated(t *testing.T) {
 	}
 	nameless := forge(p)
 	nameless.IDField = "data.id"
-	_, err = c.User(t.Context(), nameless, Login{AccessToken: secure.Secret(p.AddUser("2", map[string]any{"email": "x@example.test"}))})
+	_, err = c.User(t.Context(), nameless,
+		Login{AccessToken: secure.Secret(p.AddUser("2", map[string]any{"email": "x@example.test"}))})
 	refusal(t, err, apierr.ProviderIncomplete)
 }
 
@@ -222,10 +261,13 @@ func TestATokenOfAProviderThatCannotBeAsked(t *testing.T) {
 	token := secure.Secret(p.AddUser("1", map[string]any{"id": "1", "email": "jo@example.test"}))
 	silent := forge(p)
 	silent.Introspection = ""
-	for _, provider := range []Provider{silent, social("google"), social("facebook"), social("github"), social("linkedin")} {
+	for _, provider := range []Provider{
+		silent, social("google"), social("facebook"), social("github"), social("linkedin"),
+	} {
 		before := len(p.Asked())
 		_, err := c.User(t.Context(), provider, Login{AccessToken: token})
-		if got := refusal(t, err, apierr.ProviderOtherClient); !strings.Contains(got, "cannot be asked") || len(p.Asked()) != before {
+		if got := refusal(t, err, apierr.ProviderOtherClient); !strings.Contains(got, "cannot be asked") ||
+			len(p.Asked()) != before {
 			t.Errorf("%s: %q, after asking for %v", provider.ID, got, p.Asked()[before:])
 		}
 		provider.AcceptForeignTokens = true
@@ -253,8 +295,12 @@ func TestAnswersOfATokenCheck(t *testing.T) {
 		_, _ = w.Write([]byte(answer))
 	}))
 	t.Cleanup(server.Close)
-	at := Endpoints{Resource: server.URL + "/user", TokenInfo: server.URL + "/check", TokenCheck: server.URL + "/check", Introspection: server.URL + "/check"}
-	c := New(trusting(t, providertest.Authority(server)), map[string]Endpoints{"google": at, "facebook": at, "github": at, "linkedin": at}, time.Now)
+	at := Endpoints{
+		Resource: server.URL + "/user", TokenInfo: server.URL + "/check", TokenCheck: server.URL + "/check",
+		Introspection: server.URL + "/check",
+	}
+	c := New(trusting(t, providertest.Authority(server)),
+		map[string]Endpoints{"google": at, "facebook": at, "github": at, "linkedin": at}, time.Now)
 	generic := social("forge")
 	generic.Endpoints = at
 	own := providertest.ClientID
@@ -323,7 +369,8 @@ func TestALoginThatABrowserBegins(t *testing.T) {
 	for _, test := range []struct {
 		provider    Provider
 		pkce, nonce bool
-	}{{offline, true, true}, {social("facebook"), true, false}, {social("github"), true, false}, {social("linkedin"), false, false}, {forge(p), false, false},
+	}{{offline, true, true}, {social("facebook"), true, false}, {social("github"), true, false},
+		{social("linkedin"), false, false}, {forge(p), false, false},
 		{openID(p), true, true}} {
 		begun, err := c.Begin(t.Context(), test.provider, AuthorizationRequest{RedirectURI: callback, State: "state-1"})
 		if err != nil {
@@ -334,14 +381,17 @@ func TestALoginThatABrowserBegins(t *testing.T) {
 			t.Fatal(err)
 		}
 		query := at.Query()
-		if query.Get("client_id") != providertest.ClientID || query.Get("response_type") != "code" || query.Get("redirect_uri") != callback ||
+		if query.Get("client_id") != providertest.ClientID || query.Get("response_type") != "code" ||
+			query.Get("redirect_uri") != callback ||
 			query.Get("state") != "state-1" || query.Get("scope") != strings.Join(test.provider.Scope, " ") {
 			t.Errorf("%s begins at %s", test.provider.ID, begun.URL)
 		}
-		if (query.Get("code_challenge_method") == "S256") != test.pkce || (begun.Verifier != "") != test.pkce || (begun.Nonce != "") != test.nonce {
+		if (query.Get("code_challenge_method") == "S256") != test.pkce || (begun.Verifier != "") != test.pkce ||
+			(begun.Nonce != "") != test.nonce {
 			t.Errorf("%s begins at %s with %+v", test.provider.ID, begun.URL, begun)
 		}
-		if test.provider.ID == "google" && (query.Get("hd") != "*" || query.Get("display") != "popup" || query.Get("access_type") != "offline") {
+		if test.provider.ID == "google" &&
+			(query.Get("hd") != "*" || query.Get("display") != "popup" || query.Get("access_type") != "offline") {
 			t.Errorf("google begins at %s", begun.URL)
 		}
 		login := func(with ...func(*Login)) error {
@@ -374,12 +424,14 @@ func TestALoginThatABrowserBegins(t *testing.T) {
 		if err != nil || !strings.Contains(begun.URL, want) || begun.Nonce == "" || !strings.Contains(begun.URL, "nonce=") {
 			t.Errorf("OpenID Connect with the scope %q: %s, %v", scope, begun.URL, err)
 		}
-		begun, err = c.Begin(t.Context(), bare, AuthorizationRequest{RedirectURI: callback, State: "s", Scope: []string{"calendar"}})
+		begun, err = c.Begin(t.Context(), bare,
+			AuthorizationRequest{RedirectURI: callback, State: "s", Scope: []string{"calendar"}})
 		if err != nil || !strings.Contains(begun.URL, "scope=openid+calendar") {
 			t.Errorf("OpenID Connect with another scope: %s, %v", begun.URL, err)
 		}
 	}
-	begun, err := c.Begin(t.Context(), forge(p), AuthorizationRequest{RedirectURI: callback, State: "s", Scope: []string{"a", "b"}})
+	begun, err := c.Begin(t.Context(), forge(p),
+		AuthorizationRequest{RedirectURI: callback, State: "s", Scope: []string{"a", "b"}})
 	if err != nil || !strings.Contains(begun.URL, "scope=a+b") {
 		t.Errorf("another scope: %s, %v", begun.URL, err)
 	}
@@ -404,32 +456,44 @@ func TestIDTokensAreVerified(t *testing.T) {
 	t.Parallel()
 	p, authority := providertest.Start(t)
 	c := New(trusting(t, authority), nil, time.Now)
-	p.AddUser("1", map[string]any{"sub": "1", "email": "jo@example.test", "email_verified": true, "preferred_username": "jo"})
+	p.AddUser("1", map[string]any{
+		"sub": "1", "email": "jo@example.test", "email_verified": true, "preferred_username": "jo",
+	})
 	for name, test := range map[string]struct {
 		change func(jwt.MapClaims)
 		want   *apierr.Error
 	}{
-		"good":                         {nil, nil},
-		"another issuer":               {func(c jwt.MapClaims) { c["iss"] = "https://elsewhere.test" }, apierr.ProviderRefused},
-		"expired":                      {func(c jwt.MapClaims) { c["exp"] = time.Now().Add(-time.Hour).Unix() }, apierr.ProviderRefused},
+		"good": {nil, nil},
+		"another issuer": {
+			func(c jwt.MapClaims) { c["iss"] = "https://elsewhere.test" }, apierr.ProviderRefused,
+		},
+		"expired": {
+			func(c jwt.MapClaims) { c["exp"] = time.Now().Add(-time.Hour).Unix() }, apierr.ProviderRefused,
+		},
 		"issued now, by a clock ahead": {func(c jwt.MapClaims) { c["iat"] = time.Now().Add(clockSkew / 2).Unix() }, nil},
 		"issued tomorrow": {func(c jwt.MapClaims) {
 			c["iat"] = time.Now().Add(24 * time.Hour).Unix()
 			c["exp"] = time.Now().Add(25 * time.Hour).Unix()
 		}, apierr.ProviderRefused},
-		"of another client":       {func(c jwt.MapClaims) { c["aud"] = "another" }, apierr.ProviderOtherClient},
-		"of two clients":          {func(c jwt.MapClaims) { c["aud"] = []string{providertest.ClientID, "another"} }, apierr.ProviderOtherClient},
-		"for another party":       {func(c jwt.MapClaims) { c["azp"] = "another" }, apierr.ProviderOtherClient},
-		"of another user":         {func(c jwt.MapClaims) { c["sub"] = "2" }, apierr.ProviderRefused},
-		"of no user":              {func(c jwt.MapClaims) { delete(c, "sub") }, apierr.ProviderRefused},
-		"of another access token": {func(c jwt.MapClaims) { c["at_hash"] = "MTIzNDU2Nzg5MDEyMzQ1Ng" }, apierr.ProviderRefused},
-		"without a nonce":         {func(c jwt.MapClaims) { delete(c, "nonce") }, apierr.ProviderRefused},
+		"of another client": {func(c jwt.MapClaims) { c["aud"] = "another" }, apierr.ProviderOtherClient},
+		"of two clients": {
+			func(c jwt.MapClaims) { c["aud"] = []string{providertest.ClientID, "another"} }, apierr.ProviderOtherClient,
+		},
+		"for another party": {func(c jwt.MapClaims) { c["azp"] = "another" }, apierr.ProviderOtherClient},
+		"of another user":   {func(c jwt.MapClaims) { c["sub"] = "2" }, apierr.ProviderRefused},
+		"of no user":        {func(c jwt.MapClaims) { delete(c, "sub") }, apierr.ProviderRefused},
+		"of another access token": {
+			func(c jwt.MapClaims) { c["at_hash"] = "MTIzNDU2Nzg5MDEyMzQ1Ng" }, apierr.ProviderRefused,
+		},
+		"without a nonce": {func(c jwt.MapClaims) { delete(c, "nonce") }, apierr.ProviderRefused},
 	} {
 		p.Change = test.change
-		user, err := c.User(t.Context(), openID(p), Login{Code: secure.Secret(p.Code("1", callback, "n-1")), RedirectURI: callback, Nonce: "n-1"})
+		user, err := c.User(t.Context(), openID(p),
+			Login{Code: secure.Secret(p.Code("1", callback, "n-1")), RedirectURI: callback, Nonce: "n-1"})
 		if test.want != nil {
 			refusal(t, err, test.want)
-		} else if err != nil || user.ExternalID != "1" || !user.EmailVerified || user.Username != "jo" || strings.Contains(string(user.UserInfo), "nonce") {
+		} else if err != nil || user.ExternalID != "1" || !user.EmailVerified || user.Username != "jo" ||
+			strings.Contains(string(user.UserInfo), "nonce") {
 			t.Errorf("%s: %+v, %v", name, user, err)
 		}
 	}
@@ -447,15 +511,17 @@ func TestDiscoveryDocuments(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(document)) }))
 	t.Cleanup(server.Close)
 	for name, test := range map[string]struct{ document, says string }{
-		"of another issuer":  {`{"issuer":"https://elsewhere.test","authorization_endpoint":"https://a.test","token_endpoint":"https://a.test"}`, "issuer"},
-		"without endpoints":  {`{"issuer":"` + server.URL + `"}`, "lacks the authorization"},
-		"with plain HTTP":    {`{"issuer":"` + server.URL + `","authorization_endpoint":"http://a.test","token_endpoint":"https://a.test"}`, "without https"},
+		"of another issuer": {`{"issuer":"https://elsewhere.test","authorization_endpoint":"https://a.test","token_endpoint":"https://a.test"}`, "issuer"},
+		"without endpoints": {`{"issuer":"` + server.URL + `"}`, "lacks the authorization"},
+		"with plain HTTP": {`{"issuer":"` + server.URL +
+			`","authorization_endpoint":"http://a.test","token_endpoint":"https://a.test"}`, "without https"},
 		"that is no object":  {`<html>`, "makes no sense"},
 		"that is not there ": {"", "makes no sense"},
 	} {
 		document = test.document
 		c := New(trusting(t, providertest.Authority(server)), nil, time.Now)
-		_, err := c.Begin(t.Context(), Provider{ID: "corp", DiscoveryURL: server.URL + "/.well-known/openid-configuration"}, AuthorizationRequest{})
+		_, err := c.Begin(t.Context(), Provider{ID: "corp", DiscoveryURL: server.URL + "/.well-known/openid-configuration"},
+			AuthorizationRequest{})
 		if got := refusal(t, err, apierr.ProviderRefused); !strings.Contains(got, test.says) {
 			t.Errorf("%s: %q", name, got)
 		}
@@ -465,7 +531,8 @@ func TestDiscoveryDocuments(t *testing.T) {
 func TestDocumentsAreKeptForTheirLifetime(t *testing.T) {
 	t.Parallel()
 	for header, want := range map[string]time.Duration{
-		"": time.Hour, "max-age=600": 10 * time.Minute, "public, max-age=\"120\"": 2 * time.Minute, "max-age=1": time.Minute, "no-store": time.Minute,
+		"": time.Hour, "max-age=600": 10 * time.Minute, "public, max-age=\"120\"": 2 * time.Minute, "max-age=1": time.Minute,
+		"no-store":        time.Minute,
 		"max-age=9999999": 24 * time.Hour, "max-age=x": time.Hour, "no-cache, max-age=600": time.Minute,
 	} {
 		if got := lifetime(header); got != want {
@@ -496,20 +563,30 @@ func TestDocumentsAreKeptForTheirLifetime(t *testing.T) {
 // Invalid answers of a provider are bounded in size, and are an error with a code.
 func TestProvidersThatMisbehave(t *testing.T) {
 	t.Parallel()
-	private := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the call followed a redirection") }))
+	private := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter,
+		*http.Request) {
+		t.Error("the call followed a redirection")
+	}))
 	t.Cleanup(private.Close)
 	for name, test := range map[string]struct {
 		answer http.HandlerFunc
 		says   string
 	}{
-		"huge":              {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 2<<20)) }, "more than 1048576 bytes"},
-		"no JSON":           {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, "a JSON object"},
+		"huge": {
+			func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 2<<20)) }, "more than 1048576 bytes",
+		},
+		"no JSON": {
+			func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, "a JSON object",
+		},
 		"a list":            {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("[]")) }, "a JSON object"},
 		"empty":             {func(http.ResponseWriter, *http.Request) {}, "a JSON object"},
 		"an error":          {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, "503 Service Unavailable"},
 		"an unknown status": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(599) }, "599"},
-		"a redirection":     {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, private.URL, http.StatusFound) }, "302 Found"},
-		"a broken answer":   {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "cannot be reached"},
+		"a redirection": {func(w http.ResponseWriter,
+			r *http.Request) {
+			http.Redirect(w, r, private.URL, http.StatusFound)
+		}, "302 Found"},
+		"a broken answer": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "cannot be reached"},
 		"half of the answer": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "10")
 			_, _ = w.Write([]byte("{"))
@@ -540,7 +617,8 @@ func TestProvidersThatMisbehave(t *testing.T) {
 		}))
 		t.Cleanup(server.Close)
 		c := New(trusting(t, providertest.Authority(server)), map[string]Endpoints{"twitter": {
-			Authorization: server.URL, Token: server.URL + "/access_token", RequestToken: server.URL + "/request_token", Resource: server.URL + "/me",
+			Authorization: server.URL, Token: server.URL + "/access_token", RequestToken: server.URL + "/request_token",
+			Resource: server.URL + "/me",
 		}}, time.Now)
 		_, err := c.Begin(t.Context(), social("twitter"), AuthorizationRequest{RedirectURI: callback, State: "s"})
 		refusal(t, err, apierr.ProviderRefused)
@@ -555,7 +633,8 @@ func TestProvidersThatMisbehave(t *testing.T) {
 		t.Cleanup(server.Close)
 		p := social("forge")
 		p.Endpoints = Endpoints{Token: server.URL, Resource: server.URL}
-		if _, err := New(trusting(t, providertest.Authority(server)), nil, time.Now).User(t.Context(), p, Login{Code: "c"}); err != nil {
+		if _, err := New(trusting(t, providertest.Authority(server)), nil, time.Now).
+			User(t.Context(), p, Login{Code: "c"}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -567,7 +646,8 @@ func TestProvidersThatMisbehave(t *testing.T) {
 		p := social("forge")
 		p.Endpoints = Endpoints{Token: server.URL}
 		_, err := New(trusting(t, providertest.Authority(server)), nil, time.Now).User(t.Context(), p, Login{Code: "c"})
-		if got := refusal(t, err, apierr.ProviderRefused); got != "Forge error message: bad_verification_code: The code  has expired." {
+		if got := refusal(t, err,
+			apierr.ProviderRefused); got != "Forge error message: bad_verification_code: The code  has expired." {
 			t.Error(got)
 		}
 	})
@@ -619,7 +699,8 @@ func TestADeadProviderHoldsUpNoOther(t *testing.T) {
 			t.Error(got)
 		}
 		began := time.Now()
-		if _, err := c.User(t.Context(), forge(p), Login{AccessToken: token}); err != nil || time.Since(began) > 5*time.Second {
+		if _, err := c.User(t.Context(), forge(p), Login{AccessToken: token}); err != nil ||
+			time.Since(began) > 5*time.Second {
 			t.Errorf("the login of another provider took %s: %v", time.Since(began), err)
 		}
 	}
@@ -674,15 +755,18 @@ func TestTheQueueOfAProviderIsBounded(t *testing.T) {
 
 func TestEndpointsOfADeployment(t *testing.T) {
 	t.Parallel()
-	all, err := ParseEndpoints(`{"google":{"tokenEndpoint":"https://p.test/token","issuer":"https://p.test"},"twitter":{"tokenEndpoint":"https://p.test/oauth/access_token"}}`)
-	if err != nil || all["google"].Token != "https://p.test/token" || all["google"].Resource != publicEndpoints["google"].Resource ||
+	all, err := ParseEndpoints(
+		`{"google":{"tokenEndpoint":"https://p.test/token","issuer":"https://p.test"},"twitter":{"tokenEndpoint":"https://p.test/oauth/access_token"}}`)
+	if err != nil || all["google"].Token != "https://p.test/token" ||
+		all["google"].Resource != publicEndpoints["google"].Resource ||
 		all["twitter"].RequestToken != "https://p.test/oauth/request_token" || all["github"] != publicEndpoints["github"] {
 		t.Errorf("%+v, %v", all, err)
 	}
 	// The members that are the same for all providers are enough.
 	var same []string
 	for id := range publicEndpoints {
-		same = append(same, strings.ReplaceAll(`"`+id+`":{"authorizationEndpoint":"@/auth","tokenEndpoint":"@/token","resourceEndpoint":"@/me",`+
+		same = append(same, strings.ReplaceAll(`"`+id+
+			`":{"authorizationEndpoint":"@/auth","tokenEndpoint":"@/token","resourceEndpoint":"@/me",`+
 			`"tokeninfoEndpoint":"@/info","jwksUri":"@/jwks","issuer":"@"}`, "@", "https://p.test"))
 	}
 	all, err = ParseEndpoints("{" + strings.Join(same, ",") + "}")
@@ -693,8 +777,10 @@ func TestEndpointsOfADeployment(t *testing.T) {
 			}
 		}
 	}
-	if err != nil || all["twitter"].RequestToken != "https://p.test/request_token" || all["facebook"].TokenCheck != "https://p.test/debug_token" ||
-		all["github"].TokenCheck != "https://p.test/applications/{clientId}/token" || all["linkedin"].Introspection != "https://p.test/introspectToken" {
+	if err != nil || all["twitter"].RequestToken != "https://p.test/request_token" ||
+		all["facebook"].TokenCheck != "https://p.test/debug_token" ||
+		all["github"].TokenCheck != "https://p.test/applications/{clientId}/token" ||
+		all["linkedin"].Introspection != "https://p.test/introspectToken" {
 		t.Errorf("%+v, %v", all, err)
 	}
 	all, err = ParseEndpoints(`{"google":{"tokenCheckEndpoint":"https://p.test/check"},"github":{"resourceEndpoint":"https://p.test/user","tokenCheckEndpoint":""},
@@ -705,8 +791,9 @@ func TestEndpointsOfADeployment(t *testing.T) {
 	}
 	for text, says := range map[string]string{
 		`[]`: "must be a JSON object", `{`: "must be a JSON object", `{"myspace":{}}`: `"myspace" is no social provider`,
-		`{"google":{"tokenEndpont":"https://p.test"}}`: "tokenEndpont", `{"google":{"tokenEndpoint":"http://p.test"}}`: "absolute https URL",
-		`{"google":{"tokenEndpoint":1}}`: "google", `{"google":{"jwksUri":"//p.test"}}`: "jwksUri",
+		`{"google":{"tokenEndpont":"https://p.test"}}`: "tokenEndpont",
+		`{"google":{"tokenEndpoint":"http://p.test"}}`: "absolute https URL",
+		`{"google":{"tokenEndpoint":1}}`:               "google", `{"google":{"jwksUri":"//p.test"}}`: "jwksUri",
 	} {
 		if _, err := ParseEndpoints(text); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", text, err)
@@ -740,20 +827,26 @@ func TestTwitterByOAuth1(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	c := New(trusting(t, providertest.Authority(server)), map[string]Endpoints{"twitter": {
-		Authorization: server.URL + "/oauth/authenticate", Token: server.URL + "/oauth/access_token", RequestToken: server.URL + "/oauth/request_token",
-		Resource: server.URL + "/me",
+		Authorization: server.URL + "/oauth/authenticate", Token: server.URL + "/oauth/access_token",
+		RequestToken: server.URL + "/oauth/request_token",
+		Resource:     server.URL + "/me",
 	}}, time.Now)
 	begun, err := c.Begin(t.Context(), social("twitter"), AuthorizationRequest{RedirectURI: callback, State: "state-1"})
-	if err != nil || begun.URL != server.URL+"/oauth/authenticate?oauth_token=request" || begun.RequestSecret != "request-secret" ||
+	if err != nil || begun.URL != server.URL+"/oauth/authenticate?oauth_token=request" ||
+		begun.RequestSecret != "request-secret" ||
 		!strings.Contains(authorization[0], url.QueryEscape(callback+"?state=state-1")) {
 		t.Fatalf("%+v, %v, %v", begun, err, authorization)
 	}
-	user, err := c.User(t.Context(), social("twitter"), Login{AccessToken: "request", AccessTokenSecret: begun.RequestSecret, Code: "verifier"})
-	if err != nil || user.ExternalID != "1" || user.Tokens.AccessToken != "access" || user.Tokens.AccessTokenSecret != "access-secret" {
+	user, err := c.User(t.Context(), social("twitter"),
+		Login{AccessToken: "request", AccessTokenSecret: begun.RequestSecret, Code: "verifier"})
+	if err != nil || user.ExternalID != "1" || user.Tokens.AccessToken != "access" ||
+		user.Tokens.AccessTokenSecret != "access-secret" {
 		t.Errorf("%+v, %v", user, err)
 	}
-	if !slices.ContainsFunc(authorization, func(h string) bool { return strings.Contains(h, `oauth_verifier="verifier"`) }) ||
-		!strings.Contains(authorization[2], `oauth_token="access"`) || !strings.Contains(authorization[2], "oauth_signature=") {
+	if !slices.ContainsFunc(authorization,
+		func(h string) bool { return strings.Contains(h, `oauth_verifier="verifier"`) }) ||
+		!strings.Contains(authorization[2], `oauth_token="access"`) ||
+		!strings.Contains(authorization[2], "oauth_signature=") {
 		t.Errorf("the calls are signed with %v", authorization)
 	}
 }
@@ -761,8 +854,10 @@ func TestTwitterByOAuth1(t *testing.T) {
 // FuzzAnswers: whatever a provider answers, a login succeeds with an id or is
 // refused with an error of the interface.
 func FuzzAnswers(f *testing.F) {
-	for _, seed := range []string{`{"id":"1","email":"jo@example.test"}`, `{"access_token":"t","id_token":"a.b.c","id":1}`, `access_token=t&id=1`, `[]`, ``,
-		`{"error":"x","error_description":"\u0000"}`, `{"id":{"id":1},"items":[{"user_id":1e999}]}`, `oauth_token=a&oauth_token_secret=b`} {
+	for _, seed := range []string{`{"id":"1","email":"jo@example.test"}`, `{"access_token":"t","id_token":"a.b.c","id":1}`,
+		`access_token=t&id=1`, `[]`, ``,
+		`{"error":"x","error_description":"\u0000"}`, `{"id":{"id":1},"items":[{"user_id":1e999}]}`,
+		`oauth_token=a&oauth_token_secret=b`} {
 		f.Add(seed, 200, "application/json")
 	}
 	var status int
@@ -777,7 +872,8 @@ func FuzzAnswers(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	same := Endpoints{Authorization: server.URL, Token: server.URL, Resource: server.URL, TokenInfo: server.URL, JWKS: server.URL, Issuer: server.URL,
+	same := Endpoints{Authorization: server.URL, Token: server.URL, Resource: server.URL, TokenInfo: server.URL,
+		JWKS: server.URL, Issuer: server.URL,
 		TokenCheck: server.URL, Introspection: server.URL}
 	endpoints := map[string]Endpoints{}
 	for id := range publicEndpoints {

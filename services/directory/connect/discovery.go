@@ -36,7 +36,9 @@ type metadata struct {
 
 // asymmetricAlgorithms are the signature algorithms of id tokens that are accepted. Symmetric ones
 // are not: anybody could sign with the public key as the secret.
-var asymmetricAlgorithms = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
+var asymmetricAlgorithms = []string{
+	"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
+}
 
 // discover fills in the endpoints of a provider and what it supports, from its discovery document.
 func (c *Client) discover(ctx context.Context, p *provider) error {
@@ -81,7 +83,8 @@ func (c *Client) discover(ctx context.Context, p *provider) error {
 	}
 	p.introspectionByForm = slices.Contains(methods, "client_secret_post") &&
 		!slices.Contains(methods, "client_secret_basic")
-	p.algorithms = slices.DeleteFunc(m.Algorithms, func(name string) bool { return !slices.Contains(asymmetricAlgorithms, name) })
+	p.algorithms = slices.DeleteFunc(m.Algorithms,
+		func(name string) bool { return !slices.Contains(asymmetricAlgorithms, name) })
 	return nil
 }
 

@@ -32,20 +32,24 @@ var publicEndpoints = map[string]Endpoints{
 		JWKS: "https://www.googleapis.com/oauth2/v3/certs", Issuer: "https://accounts.google.com",
 	},
 	facebook: {
-		Authorization: "https://www.facebook.com/v25.0/dialog/oauth", Token: "https://graph.facebook.com/v25.0/oauth/access_token",
-		Resource: "https://graph.facebook.com/v25.0/me", TokenCheck: "https://graph.facebook.com/v25.0/debug_token",
+		Authorization: "https://www.facebook.com/v25.0/dialog/oauth",
+		Token:         "https://graph.facebook.com/v25.0/oauth/access_token",
+		Resource:      "https://graph.facebook.com/v25.0/me", TokenCheck: "https://graph.facebook.com/v25.0/debug_token",
 	},
 	github: {
 		Authorization: "https://github.com/login/oauth/authorize", Token: "https://github.com/login/oauth/access_token",
 		Resource: "https://api.github.com/user", TokenCheck: "https://api.github.com/applications/{clientId}/token",
 	},
 	linkedin: {
-		Authorization: "https://www.linkedin.com/oauth/v2/authorization", Token: "https://www.linkedin.com/oauth/v2/accessToken",
-		Resource: "https://api.linkedin.com/v2/userinfo", Introspection: "https://www.linkedin.com/oauth/v2/introspectToken",
+		Authorization: "https://www.linkedin.com/oauth/v2/authorization",
+		Token:         "https://www.linkedin.com/oauth/v2/accessToken",
+		Resource:      "https://api.linkedin.com/v2/userinfo",
+		Introspection: "https://www.linkedin.com/oauth/v2/introspectToken",
 	},
 	twitter: {
 		Authorization: "https://api.x.com/oauth/authenticate", Token: "https://api.x.com/oauth/access_token",
-		Resource: "https://api.x.com/1.1/account/verify_credentials.json", RequestToken: "https://api.x.com/oauth/request_token",
+		Resource:     "https://api.x.com/1.1/account/verify_credentials.json",
+		RequestToken: "https://api.x.com/oauth/request_token",
 	},
 }
 
@@ -63,7 +67,8 @@ func ParseEndpoints(text string) (map[string]Endpoints, error) {
 	for _, id := range slices.Sorted(maps.Keys(given)) {
 		endpoints, known := all[id]
 		if !known {
-			return nil, fmt.Errorf("%q is no social provider; those are %s", id, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+			return nil, fmt.Errorf("%q is no social provider; those are %s", id,
+				strings.Join(slices.Sorted(maps.Keys(all)), ", "))
 		}
 		var named map[string]any
 		_ = json.Unmarshal(given[id], &named) // the decoder below says what is wrong with it
@@ -113,8 +118,10 @@ func (e Endpoints) completed(id string, named map[string]any) Endpoints {
 // byName returns the URLs by the names of their members.
 func (e Endpoints) byName() map[string]string {
 	return map[string]string{
-		"authorizationEndpoint": e.Authorization, "tokenEndpoint": e.Token, "resourceEndpoint": e.Resource, "tokeninfoEndpoint": e.TokenInfo,
-		"jwksUri": e.JWKS, "issuer": e.Issuer, "requestTokenEndpoint": e.RequestToken, "tokenCheckEndpoint": e.TokenCheck,
+		"authorizationEndpoint": e.Authorization, "tokenEndpoint": e.Token, "resourceEndpoint": e.Resource,
+		"tokeninfoEndpoint": e.TokenInfo,
+		"jwksUri":           e.JWKS, "issuer": e.Issuer, "requestTokenEndpoint": e.RequestToken,
+		"tokenCheckEndpoint":    e.TokenCheck,
 		"introspectionEndpoint": e.Introspection,
 	}
 }

@@ -18,7 +18,8 @@ func (s *providerLogin) facebook(ctx context.Context) (directoryapi.ProviderUser
 	proof := hmac.New(sha256.New, []byte(s.provider.ClientSecret.Reveal()))
 	proof.Write([]byte(s.tokens.AccessToken.Reveal()))
 	// appsecret_proof makes Facebook refuse a token that was issued to another client.
-	address := withQuery(s.provider.Resource, "fields", facebookFields, "appsecret_proof", hex.EncodeToString(proof.Sum(nil)))
+	address := withQuery(s.provider.Resource, "fields", facebookFields, "appsecret_proof",
+		hex.EncodeToString(proof.Sum(nil)))
 	object, raw, err := s.get(ctx, address, bearer(s.tokens.AccessToken))
 	if err != nil {
 		return directoryapi.ProviderUser{}, err

@@ -73,7 +73,8 @@ type keySet struct {
 func (k keySet) VerifySignature(ctx context.Context, jwt string) (payload []byte, err error) {
 	for _, fresh := range []bool{false, true} {
 		cached := &http.Client{Transport: cachedKeys{k, fresh}}
-		if payload, err = oidc.NewRemoteKeySet(oidc.ClientContext(ctx, cached), k.address).VerifySignature(ctx, jwt); err == nil {
+		if payload, err = oidc.NewRemoteKeySet(oidc.ClientContext(ctx, cached), k.address).
+			VerifySignature(ctx, jwt); err == nil {
 			return payload, nil
 		}
 	}
@@ -93,7 +94,8 @@ func (k cachedKeys) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return &http.Response{
-		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}},
-		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: request,
+		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json"}},
+		Body:   io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: request,
 	}, nil
 }

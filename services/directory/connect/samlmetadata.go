@@ -9,7 +9,8 @@ import (
 // Metadata fetches the metadata of a SAML identity provider. The error says what has failed, without
 // addresses of the network.
 func (c *Client) Metadata(ctx context.Context, address string) ([]byte, error) {
-	answer, body, err := c.call(ctx, address, func(h http.Header) { h.Set("Accept", "application/samlmetadata+xml, application/xml, */*") })
+	answer, body, err := c.call(ctx, address,
+		func(h http.Header) { h.Set("Accept", "application/samlmetadata+xml, application/xml, */*") })
 	if err != nil {
 		return nil, errors.New(failureText(err))
 	}

@@ -52,8 +52,9 @@ func (s *providerLogin) profile(object map[string]any, raw json.RawMessage) (dir
 	u := directoryapi.ProviderUser{
 		ExternalID: firstText(object, "id", "sub"), Email: firstText(object, "email", "emailAddress"),
 		EmailVerified: isTrue(object, verifiedNames...),
-		GivenName:     firstText(object, "given_name", "first_name", "firstName"), MiddleName: firstText(object, "middle_name"),
-		Surname: firstText(object, "family_name", "last_name", "lastName"), UserInfo: raw, Tokens: s.tokens,
+		GivenName:     firstText(object, "given_name", "first_name", "firstName"),
+		MiddleName:    firstText(object, "middle_name"),
+		Surname:       firstText(object, "family_name", "last_name", "lastName"), UserInfo: raw, Tokens: s.tokens,
 	}
 	if path := s.provider.IDField; path != "" {
 		value, _ := mappingrule.Lookup(object, path)
@@ -88,9 +89,10 @@ func (s *providerLogin) otherClientError() error {
 // cannotBeAsked is the error for an access token of a provider that cannot be asked to which client
 // it was issued.
 func (s *providerLogin) cannotBeAsked() error {
-	return apierr.ProviderOtherClient.Because("the provider %q cannot be asked to which client it issued an access token: "+
-		"log in with an authorization code, or set introspectionEndpoint of the directory's provider "+
-		"(acceptForeignTokens admits them unasked)", s.provider.ID)
+	return apierr.ProviderOtherClient.Because(
+		"the provider %q cannot be asked to which client it issued an access token: "+
+			"log in with an authorization code, or set introspectionEndpoint of the directory's provider "+
+			"(acceptForeignTokens admits them unasked)", s.provider.ID)
 }
 
 // checkSameUser refuses a user object of another user than that of the id token (OpenID Connect

@@ -115,7 +115,8 @@ func (s *providerLogin) introspectedClient(ctx context.Context) (string, error) 
 		form.Set("client_secret", s.provider.ClientSecret.Reveal())
 	} else {
 		// RFC 6749, section 2.3.1
-		credentials = basicCredentials(url.QueryEscape(s.provider.ClientID), url.QueryEscape(s.provider.ClientSecret.Reveal()))
+		credentials = basicCredentials(url.QueryEscape(s.provider.ClientID),
+			url.QueryEscape(s.provider.ClientSecret.Reveal()))
 	}
 	header := func(h http.Header) {
 		h.Set("Content-Type", "application/x-www-form-urlencoded")

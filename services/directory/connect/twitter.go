@@ -23,8 +23,10 @@ func (w contextTransport) RoundTrip(request *http.Request) (*http.Response, erro
 func (c *Client) oauth1(ctx context.Context, p provider, callback string) *oauth1.Config {
 	return &oauth1.Config{
 		ConsumerKey: p.ClientID, ConsumerSecret: p.ClientSecret.Reveal(), CallbackURL: callback,
-		Endpoint:   oauth1.Endpoint{RequestTokenURL: p.RequestToken, AuthorizeURL: p.Authorization, AccessTokenURL: p.Token},
-		HTTPClient: &http.Client{Transport: contextTransport{ctx, c.http.Transport}, CheckRedirect: c.http.CheckRedirect, Timeout: callTimeout},
+		Endpoint: oauth1.Endpoint{RequestTokenURL: p.RequestToken, AuthorizeURL: p.Authorization, AccessTokenURL: p.Token},
+		HTTPClient: &http.Client{
+			Transport: contextTransport{ctx, c.http.Transport}, CheckRedirect: c.http.CheckRedirect, Timeout: callTimeout,
+		},
 	}
 }
 
@@ -49,14 +51,18 @@ func (c *Client) beginTwitter(ctx context.Context, p provider, in AuthorizationR
 func (s *providerLogin) twitter(ctx context.Context) (directoryapi.ProviderUser, error) {
 	config := s.oauth1(ctx, s.provider, "")
 	if s.login.Code != "" {
-		token, tokenSecret, err := config.AccessToken(s.login.AccessToken.Reveal(), s.login.AccessTokenSecret.Reveal(), s.login.Code.Reveal())
+		token, tokenSecret, err := config.AccessToken(s.login.AccessToken.Reveal(), s.login.AccessTokenSecret.Reveal(),
+			s.login.Code.Reveal())
 		if err != nil {
 			return directoryapi.ProviderUser{}, s.callError(err)
 		}
-		s.tokens = directoryapi.ProviderTokens{AccessToken: secure.Secret(token), AccessTokenSecret: secure.Secret(tokenSecret)}
+		s.tokens = directoryapi.ProviderTokens{
+			AccessToken: secure.Secret(token), AccessTokenSecret: secure.Secret(tokenSecret),
+		}
 	}
-	signed := config.Client(context.WithValue(ctx, oauth1.HTTPClient, s.http), oauth1.NewToken(s.tokens.AccessToken.Reveal(),
-		s.tokens.AccessTokenSecret.Reveal()))
+	signed := config.Client(context.WithValue(ctx, oauth1.HTTPClient, s.http),
+		oauth1.NewToken(s.tokens.AccessToken.Reveal(),
+			s.tokens.AccessTokenSecret.Reveal()))
 	signed.CheckRedirect, signed.Timeout = s.http.CheckRedirect, callTimeout
 	plain := *s
 	plain.Client = &Client{http: signed}

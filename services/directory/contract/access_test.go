@@ -38,7 +38,9 @@ func accesses(t *testing.T, s subject) {
 		{"an account where there are no stores", jo.ID, nil, apierr.TokenAccountUnreachable},
 		{"a disabled directory that is none of the stores", shut.ID, []id.ID{open}, apierr.TokenAccountUnreachable},
 		{"the account's own state goes first", idleAndShut.ID, []id.ID{closed}, apierr.TokenAccountDisabled},
-		{"the account's own state goes first, also outside the stores", idle.ID, []id.ID{second}, apierr.TokenAccountDisabled},
+		{
+			"the account's own state goes first, also outside the stores", idle.ID, []id.ID{second}, apierr.TokenAccountDisabled,
+		},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			for _, as := range []directoryapi.CheckAccess{{}, {Brief: true}, {Brief: true, Recent: true}} {

@@ -50,9 +50,10 @@ func accounts(t *testing.T, s subject) {
 	t.Run("an email and a user name exist once in a directory, in any case", func(t *testing.T) {
 		n.account(t, d, "sam@example.test", func(in *directoryapi.CreateAccount) { in.Account.Username = field.Some("Sam") })
 		wantError(s.API.CreateAccount(t.Context(), n.newAccount(d, "SAM@example.test")))(t, apierr.Exists)
-		wantError(s.API.CreateAccount(t.Context(), n.newAccount(d, "other@example.test", func(in *directoryapi.CreateAccount) {
-			in.Account.Username = field.Some("sAM")
-		})))(t, apierr.Exists)
+		wantError(s.API.CreateAccount(t.Context(),
+			n.newAccount(d, "other@example.test", func(in *directoryapi.CreateAccount) {
+				in.Account.Username = field.Some("sAM")
+			})))(t, apierr.Exists)
 		n.account(t, n.directory(t, "Other people"), "sam@example.test")
 	})
 	t.Run("one can be made disabled", func(t *testing.T) {
@@ -65,9 +66,14 @@ func accounts(t *testing.T, s subject) {
 		}{
 			"no email":            {func(a *directoryapi.NewAccount) { a.Email = field.Text{} }, apierr.Required},
 			"an email of no form": {func(a *directoryapi.NewAccount) { a.Email = field.Some("jo") }, apierr.Format},
-			"a long email": {func(a *directoryapi.NewAccount) { a.Email = field.Some(strings.Repeat("x", 250) + "@example.test") },
+			"a long email": {func(a *directoryapi.NewAccount) {
+				a.Email = field.Some(strings.Repeat("x", 250) +
+					"@example.test")
+			},
 				apierr.TooLong},
-			"a long name":       {func(a *directoryapi.NewAccount) { a.Surname = field.Some(strings.Repeat("x", 256)) }, apierr.TooLong},
+			"a long name": {
+				func(a *directoryapi.NewAccount) { a.Surname = field.Some(strings.Repeat("x", 256)) }, apierr.TooLong,
+			},
 			"no password":       {func(a *directoryapi.NewAccount) { a.Password = field.Text{} }, apierr.Required},
 			"a short password":  {func(a *directoryapi.NewAccount) { a.Password = field.Some("Short1") }, apierr.TooShort},
 			"an unknown status": {func(a *directoryapi.NewAccount) { a.Status = field.Some("asleep") }, apierr.Unsupported},
@@ -88,9 +94,10 @@ func accounts(t *testing.T, s subject) {
 	t.Run("a disabled directory takes none through an application", func(t *testing.T) {
 		closed := n.directory(t, "Closed")
 		s.DisableDirectory(t, n.ref(closed))
-		wantError(s.API.CreateAccount(t.Context(), n.newAccount(closed, "jo@example.test", func(in *directoryapi.CreateAccount) {
-			in.Application = NewID()
-		})))(t, apierr.AccountStoreDisabled)
+		wantError(s.API.CreateAccount(t.Context(),
+			n.newAccount(closed, "jo@example.test", func(in *directoryapi.CreateAccount) {
+				in.Application = NewID()
+			})))(t, apierr.AccountStoreDisabled)
 	})
 	t.Run("where emails are proven", func(t *testing.T) {
 		asking := n.directory(t, "Asking")
@@ -101,7 +108,8 @@ func accounts(t *testing.T, s subject) {
 			if made.VerificationToken == "" {
 				t.Error("it has no token")
 			}
-			wantEqual(t, "the token, read", must(s.API.Account(t.Context(), n.ref(made.ID)))(t).VerificationToken, made.VerificationToken)
+			wantEqual(t, "the token, read", must(s.API.Account(t.Context(), n.ref(made.ID)))(t).VerificationToken,
+				made.VerificationToken)
 		})
 		t.Run("one without the workflow does not", func(t *testing.T) {
 			made := n.account(t, asking, "quiet@example.test", func(in *directoryapi.CreateAccount) { in.Workflow = false })

@@ -88,7 +88,8 @@ func newTenant(t *testing.T, s subject) tenant {
 
 func newSignUp() directoryapi.SignUp {
 	return directoryapi.SignUp{
-		Tenant: NewID(), Directory: NewID(), Owner: NewID(), Key: "calm-" + strings.Map(keepLetter, strings.ToLower(rand.Text())),
+		Tenant: NewID(), Directory: NewID(), Owner: NewID(),
+		Key:           "calm-" + strings.Map(keepLetter, strings.ToLower(rand.Text())),
 		DirectoryName: "Service Administrators", Email: "owner@example.test", Password: Password,
 	}
 }
@@ -121,12 +122,14 @@ func (n tenant) directory(t *testing.T, name string) id.ID {
 
 // account creates an account with that email and Password. with changes the request before it is
 // sent.
-func (n tenant) account(t *testing.T, directory id.ID, email string, with ...func(*directoryapi.CreateAccount)) directoryapi.Account {
+func (n tenant) account(t *testing.T, directory id.ID, email string,
+	with ...func(*directoryapi.CreateAccount)) directoryapi.Account {
 	t.Helper()
 	return must(n.API.CreateAccount(t.Context(), n.newAccount(directory, email, with...)))(t)
 }
 
-func (n tenant) newAccount(directory id.ID, email string, with ...func(*directoryapi.CreateAccount)) directoryapi.CreateAccount {
+func (n tenant) newAccount(directory id.ID, email string,
+	with ...func(*directoryapi.CreateAccount)) directoryapi.CreateAccount {
 	in := directoryapi.CreateAccount{
 		Tenant: n.id, ID: NewID(), Directory: directory, Workflow: true,
 		Account: directoryapi.NewAccount{Email: field.Some(email), Password: field.Some(Password)},

@@ -25,7 +25,8 @@ func directories(t *testing.T, s subject) {
 			wantEqual(t, "the directory", must(s.API.CreateDirectory(t.Context(), in))(t), made)
 		})
 		t.Run("its name is taken, in any case", func(t *testing.T) {
-			wantError(s.API.CreateDirectory(t.Context(), directoryapi.CreateDirectory{Tenant: n.id, ID: NewID(), Name: "SHOP directory"}))(t,
+			wantError(s.API.CreateDirectory(t.Context(),
+				directoryapi.CreateDirectory{Tenant: n.id, ID: NewID(), Name: "SHOP directory"}))(t,
 				apierr.Exists)
 		})
 		t.Run("its name is free in another tenant", func(t *testing.T) {
@@ -41,7 +42,8 @@ func directories(t *testing.T, s subject) {
 	})
 	t.Run("of parallel calls for one name one succeeds", func(t *testing.T) {
 		wantOneSuccess(t, 4, apierr.Exists, func(int) error {
-			_, err := s.API.CreateDirectory(t.Context(), directoryapi.CreateDirectory{Tenant: n.id, ID: NewID(), Name: "Contended"})
+			_, err := s.API.CreateDirectory(t.Context(),
+				directoryapi.CreateDirectory{Tenant: n.id, ID: NewID(), Name: "Contended"})
 			return err
 		})
 	})

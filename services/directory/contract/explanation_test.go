@@ -22,7 +22,8 @@ func explainedLogins(t *testing.T, s subject) {
 	s.DisableDirectory(t, n.ref(closed))
 	s.DisableGroup(t, n.ref(idle))
 	copied := must(s.API.LinkedAccount(t.Context(), directoryapi.LinkedAccountRequest{
-		Tenant: n.id, Account: jo.ID, Store: directoryapi.Store{Kind: directoryapi.Directories, ID: n.administrators}, Provision: true,
+		Tenant: n.id, Account: jo.ID, Store: directoryapi.Store{Kind: directoryapi.Directories, ID: n.administrators},
+		Provision: true,
 	}))(t).Account
 
 	ofDirectory := func(v id.ID) directoryapi.Store { return directoryapi.Store{Kind: directoryapi.Directories, ID: v} }
@@ -34,27 +35,44 @@ func explainedLogins(t *testing.T, s subject) {
 		store       directoryapi.Store
 		want        *apierr.Error
 	}{
-		{"the first store decides", "JO@example.test", []directoryapi.Store{ofDirectory(first), ofDirectory(second)}, jo.ID, ofDirectory(first),
+		{"the first store decides", "JO@example.test", []directoryapi.Store{ofDirectory(first), ofDirectory(second)}, jo.ID,
+			ofDirectory(first),
 			nil},
-		{"a store without the login does not", "jo", []directoryapi.Store{ofDirectory(second), ofDirectory(first)}, jo.ID, ofDirectory(first),
+		{"a store without the login does not", "jo", []directoryapi.Store{ofDirectory(second), ofDirectory(first)}, jo.ID,
+			ofDirectory(first),
 			nil},
 		{"a group has its members", "sam@example.test", []directoryapi.Store{ofGroup(group)}, sam.ID, ofGroup(group), nil},
-		{"a group has nobody else", "jo@example.test", []directoryapi.Store{ofGroup(group)}, id.ID{}, directoryapi.Store{}, apierr.NoSuchAccount},
-		{"an unknown login", "nobody", []directoryapi.Store{ofDirectory(first)}, id.ID{}, directoryapi.Store{}, apierr.NoSuchAccount},
+		{
+			"a group has nobody else", "jo@example.test", []directoryapi.Store{ofGroup(group)}, id.ID{}, directoryapi.Store{},
+			apierr.NoSuchAccount,
+		},
+		{
+			"an unknown login", "nobody", []directoryapi.Store{ofDirectory(first)}, id.ID{}, directoryapi.Store{},
+			apierr.NoSuchAccount,
+		},
 		{"no store", "jo", nil, id.ID{}, directoryapi.Store{}, apierr.NoSuchAccount},
-		{"another tenant's store", "owner@example.test", []directoryapi.Store{ofDirectory(other.administrators)}, id.ID{}, directoryapi.Store{},
+		{"another tenant's store", "owner@example.test", []directoryapi.Store{ofDirectory(other.administrators)}, id.ID{},
+			directoryapi.Store{},
 			apierr.NoSuchAccount},
-		{"a disabled account", "idle@example.test", []directoryapi.Store{ofDirectory(first)}, off.ID, ofDirectory(first), apierr.AccountDisabled},
+		{
+			"a disabled account", "idle@example.test", []directoryapi.Store{ofDirectory(first)}, off.ID, ofDirectory(first),
+			apierr.AccountDisabled,
+		},
 		{"an unverified account", "new@example.test", []directoryapi.Store{ofDirectory(first)}, fresh.ID, ofDirectory(first),
 			apierr.AccountUnverified},
 		{"a disabled directory", "shut@example.test", []directoryapi.Store{ofDirectory(closed)}, shut.ID, ofDirectory(closed),
 			apierr.DirectoryDisabled},
-		{"a disabled group", "eve@example.test", []directoryapi.Store{ofGroup(idle)}, eve.ID, ofGroup(idle), apierr.GroupDisabled},
-		{"an account without a password", "Jo", []directoryapi.Store{ofDirectory(n.administrators)}, copied.ID, ofDirectory(n.administrators),
+		{
+			"a disabled group", "eve@example.test", []directoryapi.Store{ofGroup(idle)}, eve.ID, ofGroup(idle),
+			apierr.GroupDisabled,
+		},
+		{"an account without a password", "Jo", []directoryapi.Store{ofDirectory(n.administrators)}, copied.ID,
+			ofDirectory(n.administrators),
 			apierr.WrongPassword},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			got := must(s.API.ExplainLogin(t.Context(), directoryapi.ExplainLogin{Tenant: n.id, Stores: c.in, Login: c.login}))(t)
+			got := must(s.API.ExplainLogin(t.Context(),
+				directoryapi.ExplainLogin{Tenant: n.id, Stores: c.in, Login: c.login}))(t)
 			var found directoryapi.Authenticated
 			if got.Found != nil {
 				found = *got.Found
@@ -73,7 +91,8 @@ func explainedLogins(t *testing.T, s subject) {
 		})
 	}
 	t.Run("stores have their names", func(t *testing.T) {
-		in := []directoryapi.Store{ofDirectory(first), ofGroup(idle), ofDirectory(closed), ofDirectory(first), ofDirectory(NewID()),
+		in := []directoryapi.Store{ofDirectory(first), ofGroup(idle), ofDirectory(closed), ofDirectory(first),
+			ofDirectory(NewID()),
 			ofGroup(first), ofDirectory(other.administrators)}
 		got := must(s.API.ExplainLogin(t.Context(), directoryapi.ExplainLogin{Tenant: n.id, Stores: in, Login: "jo"}))(t)
 		want := map[directoryapi.Store]directoryapi.NamedStore{

@@ -19,7 +19,9 @@ func (n tenant) group(t *testing.T, directory id.ID, name string) id.ID {
 }
 
 func (n tenant) newGroup(directory id.ID, name string) directoryapi.CreateGroup {
-	return directoryapi.CreateGroup{Tenant: n.id, ID: NewID(), Directory: directory, Group: directoryapi.NewGroup{Name: field.Some(name)}}
+	return directoryapi.CreateGroup{
+		Tenant: n.id, ID: NewID(), Directory: directory, Group: directoryapi.NewGroup{Name: field.Some(name)},
+	}
 }
 
 // inGroup adds a new account to a group.
@@ -78,11 +80,15 @@ func groups(t *testing.T, s subject) {
 			change func(*directoryapi.NewGroup)
 			want   error
 		}{
-			"no name":            {func(g *directoryapi.NewGroup) { g.Name = field.Text{} }, apierr.Required},
-			"a blank name":       {func(g *directoryapi.NewGroup) { g.Name = field.Some(" ") }, apierr.Required},
-			"a long name":        {func(g *directoryapi.NewGroup) { g.Name = field.Some(strings.Repeat("x", 256)) }, apierr.TooLong},
-			"a long description": {func(g *directoryapi.NewGroup) { g.Description = field.Some(strings.Repeat("x", 1001)) }, apierr.TooLong},
-			"an unknown status":  {func(g *directoryapi.NewGroup) { g.Status = field.Some("UNVERIFIED") }, apierr.Unsupported},
+			"no name":      {func(g *directoryapi.NewGroup) { g.Name = field.Text{} }, apierr.Required},
+			"a blank name": {func(g *directoryapi.NewGroup) { g.Name = field.Some(" ") }, apierr.Required},
+			"a long name": {
+				func(g *directoryapi.NewGroup) { g.Name = field.Some(strings.Repeat("x", 256)) }, apierr.TooLong,
+			},
+			"a long description": {
+				func(g *directoryapi.NewGroup) { g.Description = field.Some(strings.Repeat("x", 1001)) }, apierr.TooLong,
+			},
+			"an unknown status": {func(g *directoryapi.NewGroup) { g.Status = field.Some("UNVERIFIED") }, apierr.Unsupported},
 		} {
 			t.Run(what, func(t *testing.T) {
 				in := n.newGroup(d, "Invalid")
@@ -128,7 +134,10 @@ func groupLists(t *testing.T, s subject) {
 		size  int
 		want  []string
 	}{
-		{"all the groups of the directories, in the order of their names", both, list.First(), 3, []string{"editors", "Readers", "Writers"}},
+		{
+			"all the groups of the directories, in the order of their names", both, list.First(), 3,
+			[]string{"editors", "Readers", "Writers"},
+		},
 		{"a group that is a store", []directoryapi.Store{ofGroup(editors)}, list.First(), 1, []string{"editors"}},
 		{"each once, though named twice and beside its directory",
 			append([]directoryapi.Store{ofGroup(writers), ofGroup(writers), ofDirectory(first)}, both...),
@@ -136,9 +145,15 @@ func groupLists(t *testing.T, s subject) {
 		{"a directory and a group of another", []directoryapi.Store{ofDirectory(second), ofGroup(editors)}, list.First(), 2,
 			[]string{"editors", "Readers"}},
 		{"none of no store", nil, list.First(), 0, nil},
-		{"none of a store that is not there", []directoryapi.Store{ofDirectory(NewID()), ofGroup(NewID())}, list.First(), 0, nil},
+		{
+			"none of a store that is not there", []directoryapi.Store{ofDirectory(NewID()), ofGroup(NewID())}, list.First(), 0,
+			nil,
+		},
 		{"none where the kind is another", []directoryapi.Store{ofGroup(first), ofDirectory(writers)}, list.First(), 0, nil},
-		{"none of another tenant's stores", []directoryapi.Store{ofDirectory(other.administrators), ofGroup(foreign)}, list.First(), 0, nil},
+		{
+			"none of another tenant's stores", []directoryapi.Store{ofDirectory(other.administrators), ofGroup(foreign)},
+			list.First(), 0, nil,
+		},
 		{"a page in the middle", both, query(func(q *list.Query) { q.Offset, q.Limit = 1, 1 }), 3, []string{"Readers"}},
 		{"a page past the end", both, query(func(q *list.Query) { q.Offset = 3 }), 3, nil},
 		{"by a whole name, in any case", both, query(func(q *list.Query) {
@@ -179,13 +194,15 @@ func groupMembers(t *testing.T, s subject) {
 
 	t.Run("an account without groups is in its directory", func(t *testing.T) {
 		jo := n.account(t, d, "jo@example.test")
-		wantStores(t, must(s.API.StoresOf(t.Context(), n.ref(jo.ID)))(t), directoryapi.Store{Kind: directoryapi.Directories, ID: d})
+		wantStores(t, must(s.API.StoresOf(t.Context(), n.ref(jo.ID)))(t),
+			directoryapi.Store{Kind: directoryapi.Directories, ID: d})
 		wantError(s.API.StoresOf(t.Context(), other.ref(jo.ID)))(t, apierr.NotFound)
 	})
 	t.Run("an account that is made in a group is in both", func(t *testing.T) {
 		al := n.account(t, d, "al@example.test", inGroup(editors))
 		wantStores(t, must(s.API.StoresOf(t.Context(), n.ref(al.ID)))(t),
-			directoryapi.Store{Kind: directoryapi.Directories, ID: d}, directoryapi.Store{Kind: directoryapi.Groups, ID: editors})
+			directoryapi.Store{Kind: directoryapi.Directories, ID: d},
+			directoryapi.Store{Kind: directoryapi.Groups, ID: editors})
 	})
 	t.Run("an account that is not there has no stores", func(t *testing.T) {
 		wantError(s.API.StoresOf(t.Context(), n.ref(NewID())))(t, apierr.NotFound)

@@ -69,7 +69,8 @@ func pendingSignUps(t *testing.T, s subject) {
 	t.Run("the mail's token leads to it", func(t *testing.T) {
 		want := directoryapi.PendingSignUp{Tenant: in.Tenant, Account: in.Account, Email: email}
 		wantEqual(t, "the sign-up", must(s.API.PendingSignUp(t.Context(), token))(t), want)
-		wantError(s.API.AcceptInvitation(t.Context(), directoryapi.AcceptInvitation{Token: token.Token, Account: in.Owner}))(t, apierr.NotFound)
+		wantError(s.API.AcceptInvitation(t.Context(),
+			directoryapi.AcceptInvitation{Token: token.Token, Account: in.Owner}))(t, apierr.NotFound)
 		wantError(s.API.PendingSignUp(t.Context(), directoryapi.SignUpToken{Token: "x"}))(t, apierr.NotFound)
 	})
 	t.Run("the tenant has its owner's email and password", func(t *testing.T) {
@@ -96,7 +97,8 @@ func invitations(t *testing.T, s subject) {
 	n, email := newTenant(t, s), newEmail()
 	s.Invite(t, n.id, email)
 	in := directoryapi.AcceptInvitation{Token: s.Mailed(t, email), Account: directoryapi.NewAccount{
-		Email: field.Some("other@example.test"), GivenName: field.Some("Jo"), Surname: field.Some("Doe"), Password: field.Some(Password),
+		Email: field.Some("other@example.test"), GivenName: field.Some("Jo"), Surname: field.Some("Doe"),
+		Password: field.Some(Password),
 	}}
 	pending := must(s.API.PendingSignUp(t.Context(), directoryapi.SignUpToken{Token: in.Token}))(t)
 	wantEqual(t, "an invitation", pending.Invitation, true)

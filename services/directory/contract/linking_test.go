@@ -47,7 +47,9 @@ func (h *defaultStore) verified(
 
 // request is a login for which a policy allows links by email and provisioning, or not.
 func (h *defaultStore) request(account id.ID, byEmail, provision bool) directoryapi.LinkedAccountRequest {
-	return directoryapi.LinkedAccountRequest{Tenant: h.id, Account: account, Store: h.store, ByEmail: byEmail, Provision: provision}
+	return directoryapi.LinkedAccountRequest{
+		Tenant: h.id, Account: account, Store: h.store, ByEmail: byEmail, Provision: provision,
+	}
 }
 
 // loginOf lets an account log in.
@@ -69,8 +71,9 @@ func wantOutcome(t *testing.T, got directoryapi.LinkedAccount, outcome directory
 // accountsOfStore returns the number of accounts of the default store.
 func (h *defaultStore) accountsOfStore(t *testing.T) int {
 	t.Helper()
-	return must(h.API.ListAccounts(t.Context(), directoryapi.ListAccounts{Tenant: h.id, Stores: []directoryapi.Store{h.store},
-		Query: list.First()}))(t).Size
+	return must(h.API.ListAccounts(t.Context(),
+		directoryapi.ListAccounts{Tenant: h.id, Stores: []directoryapi.Store{h.store},
+			Query: list.First()}))(t).Size
 }
 
 func linkedAccounts(t *testing.T, s subject) {
@@ -104,35 +107,36 @@ func outcomes(t *testing.T, s subject) {
 		{true, true, false, directoryapi.Provisioned, directoryapi.Followed},
 		{true, true, true, directoryapi.Linked, directoryapi.Followed},
 	} {
-		t.Run(fmt.Sprintf("provisioning %v, by email %v, same email %v", c.provision, c.byEmail, c.resident), func(t *testing.T) {
-			email := h.email()
-			from := h.verified(t, h.away, email)
-			to := from.ID
-			if c.resident {
-				if resident := h.verified(t, h.directory, email); c.want == directoryapi.Linked {
-					to = resident.ID
+		t.Run(fmt.Sprintf("provisioning %v, by email %v, same email %v", c.provision, c.byEmail, c.resident),
+			func(t *testing.T) {
+				email := h.email()
+				from := h.verified(t, h.away, email)
+				to := from.ID
+				if c.resident {
+					if resident := h.verified(t, h.directory, email); c.want == directoryapi.Linked {
+						to = resident.ID
+					}
 				}
-			}
-			before := h.accountsOfStore(t)
-			dry := h.request(from.ID, c.byEmail, c.provision)
-			dry.DryRun = true
-			tried := must(h.API.LinkedAccount(t.Context(), dry))(t)
-			wantEqual(t, "the outcome of a dry run", tried.Outcome, c.want)
-			wantEqual(t, "the accounts after a dry run", h.accountsOfStore(t), before)
+				before := h.accountsOfStore(t)
+				dry := h.request(from.ID, c.byEmail, c.provision)
+				dry.DryRun = true
+				tried := must(h.API.LinkedAccount(t.Context(), dry))(t)
+				wantEqual(t, "the outcome of a dry run", tried.Outcome, c.want)
+				wantEqual(t, "the accounts after a dry run", h.accountsOfStore(t), before)
 
-			first := h.loginOf(t, from.ID, c.byEmail, c.provision)
-			if c.want == directoryapi.Provisioned {
-				wantEqual(t, "the accounts after a copy", h.accountsOfStore(t), before+1)
-				wantEqual(t, "the id of a copy that a dry run did not make", tried.Account.ID.IsZero(), true)
-				wantEqual(t, "the directory of the copy", first.Account.DirectoryID, h.directory)
-				to = first.Account.ID
-			}
-			wantOutcome(t, first, c.want, to)
-			wantOutcome(t, h.loginOf(t, from.ID, c.byEmail, c.provision), c.again, to)
-			if c.again == directoryapi.Followed {
-				wantOutcome(t, h.loginOf(t, from.ID, false, false), directoryapi.Followed, to)
-			}
-		})
+				first := h.loginOf(t, from.ID, c.byEmail, c.provision)
+				if c.want == directoryapi.Provisioned {
+					wantEqual(t, "the accounts after a copy", h.accountsOfStore(t), before+1)
+					wantEqual(t, "the id of a copy that a dry run did not make", tried.Account.ID.IsZero(), true)
+					wantEqual(t, "the directory of the copy", first.Account.DirectoryID, h.directory)
+					to = first.Account.ID
+				}
+				wantOutcome(t, first, c.want, to)
+				wantOutcome(t, h.loginOf(t, from.ID, c.byEmail, c.provision), c.again, to)
+				if c.again == directoryapi.Followed {
+					wantOutcome(t, h.loginOf(t, from.ID, false, false), directoryapi.Followed, to)
+				}
+			})
 	}
 }
 
@@ -140,20 +144,21 @@ func verifiedMatches(t *testing.T, s subject) {
 	h := newDefaultStore(t, s)
 	for _, c := range []struct{ from, to bool }{{false, false}, {false, true}, {true, false}, {true, true}} {
 		for _, provision := range []bool{false, true} {
-			t.Run(fmt.Sprintf("the account %v, that of the default store %v, provisioning %v", c.from, c.to, provision), func(t *testing.T) {
-				email := h.email()
-				from, to := h.account(t, h.away, email), h.account(t, h.directory, strings.ToUpper(email))
-				for v, is := range map[id.ID]bool{from.ID: c.from, to.ID: c.to} {
-					if is {
-						h.MarkVerified(t, h.ref(v))
+			t.Run(fmt.Sprintf("the account %v, that of the default store %v, provisioning %v", c.from, c.to, provision),
+				func(t *testing.T) {
+					email := h.email()
+					from, to := h.account(t, h.away, email), h.account(t, h.directory, strings.ToUpper(email))
+					for v, is := range map[id.ID]bool{from.ID: c.from, to.ID: c.to} {
+						if is {
+							h.MarkVerified(t, h.ref(v))
+						}
 					}
-				}
-				outcome, who := directoryapi.Unchanged, from.ID
-				if c.from && c.to {
-					outcome, who = directoryapi.Linked, to.ID
-				}
-				wantOutcome(t, h.loginOf(t, from.ID, true, provision), outcome, who)
-			})
+					outcome, who := directoryapi.Unchanged, from.ID
+					if c.from && c.to {
+						outcome, who = directoryapi.Linked, to.ID
+					}
+					wantOutcome(t, h.loginOf(t, from.ID, true, provision), outcome, who)
+				})
 		}
 	}
 	t.Run("an email of which the provider says nothing is no match, nor is that of its copy", func(t *testing.T) {
@@ -197,7 +202,8 @@ func provisionedCopies(t *testing.T, s subject) {
 		t.Run(fmt.Sprintf("of an account whose email is verified: %v", isVerified), func(t *testing.T) {
 			from := h.account(t, h.away, h.email(), inGroup(group), func(in *directoryapi.CreateAccount) {
 				in.Account.Username = field.Some("Jo " + in.ID.String())
-				in.Account.GivenName, in.Account.MiddleName, in.Account.Surname = field.Some("Jo"), field.Some("van"), field.Some("Doe")
+				in.Account.GivenName, in.Account.MiddleName, in.Account.Surname = field.Some("Jo"), field.Some("van"),
+					field.Some("Doe")
 			})
 			status := directoryapi.Unverified
 			if isVerified {
@@ -225,10 +231,12 @@ func provisionedCopies(t *testing.T, s subject) {
 				}))(t, apierr.WrongPassword)
 			}
 			in := must(h.API.Authenticate(t.Context(), directoryapi.Authenticate{
-				Tenant: h.id, Stores: append([]directoryapi.Store{h.store}, stores(h.away)...), Login: from.Email, Password: secret(Password),
+				Tenant: h.id, Stores: append([]directoryapi.Store{h.store}, stores(h.away)...), Login: from.Email,
+				Password: secret(Password),
 			}))(t)
 			wantEqual(t, "the account of the password, though its copy is in an earlier store", in.Account.ID, from.ID)
-			wantEqual(t, "the account that it was made of", must(h.API.Account(t.Context(), h.ref(from.ID)))(t).DirectoryID, h.away)
+			wantEqual(t, "the account that it was made of", must(h.API.Account(t.Context(), h.ref(from.ID)))(t).DirectoryID,
+				h.away)
 		})
 	}
 	t.Run("none beside an account that is known by its user name or email", func(t *testing.T) {
@@ -277,7 +285,8 @@ func followedLinks(t *testing.T, s subject) {
 		h.Link(t, h.ref(from.ID), h.ref(to.ID))
 		h.DeleteAccount(t, h.ref(to.ID))
 		wantOutcome(t, h.loginOf(t, from.ID, false, false), directoryapi.Unchanged, from.ID)
-		wantOutcome(t, h.loginOf(t, from.ID, false, true), directoryapi.Provisioned, h.loginOf(t, from.ID, false, false).Account.ID)
+		wantOutcome(t, h.loginOf(t, from.ID, false, true), directoryapi.Provisioned,
+			h.loginOf(t, from.ID, false, false).Account.ID)
 	})
 	t.Run("do not outlive the default store", func(t *testing.T) {
 		gone := newDefaultStore(t, s)
@@ -328,8 +337,10 @@ func groupDefaultStores(t *testing.T, s subject) {
 		wantOutcome(t, h.loginOf(t, from.ID, true, true), directoryapi.Unchanged, from.ID)
 	})
 	t.Run("a disabled group refuses whom a link leads to, and gets nobody new", func(t *testing.T) {
-		linked, from, same := h.verified(t, h.away, h.email()), h.verified(t, h.away, h.email()), h.verified(t, h.away, h.email())
-		wantOutcome(t, h.loginOf(t, linked.ID, false, true), directoryapi.Provisioned, h.loginOf(t, linked.ID, false, false).Account.ID)
+		linked, from, same := h.verified(t, h.away, h.email()), h.verified(t, h.away, h.email()),
+			h.verified(t, h.away, h.email())
+		wantOutcome(t, h.loginOf(t, linked.ID, false, true), directoryapi.Provisioned,
+			h.loginOf(t, linked.ID, false, false).Account.ID)
 		h.verified(t, h.directory, same.Email, inGroup(group))
 		h.DisableGroup(t, h.ref(group))
 		wantError(h.API.LinkedAccount(t.Context(), h.request(linked.ID, true, true)))(t, apierr.GroupDisabled)
@@ -369,7 +380,8 @@ func accountsThatMayNotLogIn(t *testing.T, s subject) {
 		})
 	}
 	t.Run("in a disabled directory, which gets nobody new", func(t *testing.T) {
-		linked, from, same := h.verified(t, h.away, h.email()), h.verified(t, h.away, h.email()), h.verified(t, h.away, h.email())
+		linked, from, same := h.verified(t, h.away, h.email()), h.verified(t, h.away, h.email()),
+			h.verified(t, h.away, h.email())
 		h.Link(t, h.ref(linked.ID), h.ref(h.account(t, h.directory, h.email()).ID))
 		h.verified(t, h.directory, same.Email)
 		before := h.accountsOfStore(t)
@@ -433,7 +445,8 @@ func resetCopies(t *testing.T, s subject) {
 	t.Run("a reset that is refused ends none", func(t *testing.T) {
 		from := h.account(t, h.away, h.email())
 		made := h.loginOf(t, from.ID, true, true)
-		wantError(h.API.ResetPassword(t.Context(), h.spend(h.reset(t, from.Email, h.directory), "Short1")))(t, apierr.TooShort)
+		wantError(h.API.ResetPassword(t.Context(), h.spend(h.reset(t, from.Email, h.directory), "Short1")))(t,
+			apierr.TooShort)
 		wantOutcome(t, h.loginOf(t, from.ID, true, true), directoryapi.Followed, made.Account.ID)
 	})
 	t.Run("that of a copy whose email is proved stays", func(t *testing.T) {
@@ -502,7 +515,8 @@ func parallelFirstLogins(t *testing.T, s subject) {
 		who := race(t, one.ID, other.ID)
 		wantEqual(t, "the number of accounts that logged in", len(who), 1)
 		wantEqual(t, "the accounts of the default store", h.accountsOfStore(t), before+1)
-		wantOutcome(t, h.loginOf(t, one.ID, false, false), directoryapi.Followed, h.loginOf(t, other.ID, false, false).Account.ID)
+		wantOutcome(t, h.loginOf(t, one.ID, false, false), directoryapi.Followed,
+			h.loginOf(t, other.ID, false, false).Account.ID)
 	})
 	t.Run("of accounts of one directory link one of them to an account", func(t *testing.T) {
 		email := h.email()

@@ -31,7 +31,10 @@ func lists(t *testing.T, s subject) {
 	}{
 		{"all the accounts of the stores, in the order of their creation", []id.ID{first, second}, list.First(), 7,
 			[]string{"ann0", "bob0", "ann1", "bob1", "ann2", "bob2", "idle"}},
-		{"each once, though a store is named twice", []id.ID{first, first}, list.First(), 4, []string{"ann0", "ann1", "ann2", "idle"}},
+		{
+			"each once, though a store is named twice", []id.ID{first, first}, list.First(), 4,
+			[]string{"ann0", "ann1", "ann2", "idle"},
+		},
 		{"none of no store", nil, list.First(), 0, nil},
 		{"none of a store that is not there", []id.ID{NewID()}, list.First(), 0, nil},
 		{"none of another tenant's store", []id.ID{other.administrators}, list.First(), 0, nil},
@@ -47,13 +50,17 @@ func lists(t *testing.T, s subject) {
 		{"by status", []id.ID{first, second}, query(func(q *list.Query) {
 			q.Filters = []list.Filter{{Attribute: "status", Text: directoryapi.Disabled}}
 		}), 1, []string{"idle"}},
-		{"by a text in any attribute", []id.ID{first, second}, query(func(q *list.Query) { q.Q = "tOn" }), 3, []string{"bob0", "bob1", "bob2"}},
+		{
+			"by a text in any attribute", []id.ID{first, second}, query(func(q *list.Query) { q.Q = "tOn" }), 3,
+			[]string{"bob0", "bob1", "bob2"},
+		},
 		{"sorted the other way", []id.ID{first}, query(func(q *list.Query) {
 			q.Order = []list.Order{{Attribute: "email", Descending: true}}
 		}), 4, []string{"idle", "ann2", "ann1", "ann0"}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			page := must(s.API.ListAccounts(t.Context(), directoryapi.ListAccounts{Tenant: n.id, Stores: stores(c.in...), Query: c.query}))(t)
+			page := must(s.API.ListAccounts(t.Context(),
+				directoryapi.ListAccounts{Tenant: n.id, Stores: stores(c.in...), Query: c.query}))(t)
 			var got, want []string
 			for _, a := range page.Items {
 				got = append(got, a.Email)

@@ -12,13 +12,16 @@ import (
 func logins(t *testing.T, s subject) {
 	n, other := newTenant(t, s), newTenant(t, s)
 	first, second, closed := n.directory(t, "First"), n.directory(t, "Second"), n.directory(t, "Closed")
-	jo := n.account(t, first, "jo@example.test", func(in *directoryapi.CreateAccount) { in.Account.Username = field.Some("Jo") })
+	jo := n.account(t, first, "jo@example.test",
+		func(in *directoryapi.CreateAccount) { in.Account.Username = field.Some("Jo") })
 	otherJo := n.account(t, second, "jo@example.test",
 		func(in *directoryapi.CreateAccount) { in.Account.Password = field.Some("Different1!") })
-	sam := n.account(t, first, "sam@example.test", func(in *directoryapi.CreateAccount) { in.Account.Username = field.Some("sam") })
-	wantError(s.API.CreateAccount(t.Context(), n.newAccount(first, "other@example.test", func(in *directoryapi.CreateAccount) {
-		in.Account.Username, in.Account.Password = field.Some("SAM@example.test"), field.Some("Different1!")
-	})))(t, apierr.Exists)
+	sam := n.account(t, first, "sam@example.test",
+		func(in *directoryapi.CreateAccount) { in.Account.Username = field.Some("sam") })
+	wantError(s.API.CreateAccount(t.Context(),
+		n.newAccount(first, "other@example.test", func(in *directoryapi.CreateAccount) {
+			in.Account.Username, in.Account.Password = field.Some("SAM@example.test"), field.Some("Different1!")
+		})))(t, apierr.Exists)
 	n.account(t, first, "idle@example.test", status("DISABLED"))
 	n.account(t, first, "new@example.test", status("UNVERIFIED"))
 	shut := n.account(t, closed, "shut@example.test")
@@ -44,7 +47,10 @@ func logins(t *testing.T, s subject) {
 		{"a login that no account can have", "jo\x00", Password, []id.ID{first}, id.ID{}, apierr.NoSuchAccount},
 		{"no store", "jo@example.test", Password, nil, id.ID{}, apierr.NoSuchAccount},
 		{"a store that is not there", "jo@example.test", Password, []id.ID{NewID()}, id.ID{}, apierr.NoSuchAccount},
-		{"another tenant's store", "owner@example.test", Password, []id.ID{other.administrators}, id.ID{}, apierr.NoSuchAccount},
+		{
+			"another tenant's store", "owner@example.test", Password, []id.ID{other.administrators}, id.ID{},
+			apierr.NoSuchAccount,
+		},
 		{"a wrong password", "jo@example.test", "Wrong1234", []id.ID{first}, id.ID{}, apierr.WrongPassword},
 		{"no password", "jo@example.test", "", []id.ID{first}, id.ID{}, apierr.WrongPassword},
 		{"a password in another case", "jo@example.test", "cHANGEME1!", []id.ID{first}, id.ID{}, apierr.WrongPassword},
@@ -55,7 +61,10 @@ func logins(t *testing.T, s subject) {
 		{"an unverified account shows only with the right password", "new@example.test", "Wrong1234", []id.ID{first}, id.ID{},
 			apierr.WrongPassword},
 		{"a disabled directory", shut.Email, Password, []id.ID{closed}, id.ID{}, apierr.DirectoryDisabled},
-		{"a disabled directory shows only to who knows a password", shut.Email, "Wrong1234", []id.ID{closed}, id.ID{}, apierr.WrongPassword},
+		{
+			"a disabled directory shows only to who knows a password", shut.Email, "Wrong1234", []id.ID{closed}, id.ID{},
+			apierr.WrongPassword,
+		},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			in, err := s.API.Authenticate(t.Context(), directoryapi.Authenticate{
@@ -64,7 +73,8 @@ func logins(t *testing.T, s subject) {
 			wantError(in, err)(t, c.want)
 			if c.want == nil {
 				wantEqual(t, "who logged in", in.Account.ID, c.who)
-				wantEqual(t, "the store that decided", in.Store, directoryapi.Store{Kind: directoryapi.Directories, ID: in.Account.DirectoryID})
+				wantEqual(t, "the store that decided", in.Store,
+					directoryapi.Store{Kind: directoryapi.Directories, ID: in.Account.DirectoryID})
 			}
 		})
 	}

@@ -40,10 +40,12 @@ func mails(t *testing.T, s subject) {
 		wantError(s.API.Mail(t.Context(), mail("birthday")))(t, apierr.NotFound)
 	})
 	t.Run("an account that is gone", func(t *testing.T) {
-		wantError(s.API.Mail(t.Context(), directoryapi.MailOf{Tenant: n.id, Account: NewID(), Workflow: directoryapi.Reset}))(t, apierr.NotFound)
+		wantError(s.API.Mail(t.Context(),
+			directoryapi.MailOf{Tenant: n.id, Account: NewID(), Workflow: directoryapi.Reset}))(t, apierr.NotFound)
 	})
 	t.Run("an account of another tenant", func(t *testing.T) {
-		wantError(s.API.Mail(t.Context(), directoryapi.MailOf{Tenant: other.id, Account: account.ID, Workflow: directoryapi.Reset}))(t,
+		wantError(s.API.Mail(t.Context(),
+			directoryapi.MailOf{Tenant: other.id, Account: account.ID, Workflow: directoryapi.Reset}))(t,
 			apierr.NotFound)
 	})
 }

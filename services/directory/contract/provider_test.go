@@ -16,8 +16,9 @@ func providerAccounts(t *testing.T, s subject) {
 	at := s.Mirror(t, n.id)
 	user := func(externalID, email string, with ...func(*directoryapi.ProviderUser)) directoryapi.ProviderUser {
 		in := directoryapi.ProviderUser{
-			Tenant: n.id, Directory: at, Account: NewID(), ExternalID: externalID, Email: email, EmailVerified: true, GivenName: "Jo",
-			UserInfo: json.RawMessage(`{"id":"` + externalID + `"}`),
+			Tenant: n.id, Directory: at, Account: NewID(), ExternalID: externalID, Email: email, EmailVerified: true,
+			GivenName: "Jo",
+			UserInfo:  json.RawMessage(`{"id":"` + externalID + `"}`),
 		}
 		for _, change := range with {
 			change(&in)
@@ -64,22 +65,25 @@ func providerAccounts(t *testing.T, s subject) {
 		wantEqual(t, "the verification", made.Account.EmailVerificationStatus, directoryapi.Unverified)
 		wantError(s.API.ProviderAccount(t.Context(), user("4", "late@example.test")))(t, apierr.Exists)
 	})
-	t.Run("an email of which the provider says nothing counts as verified, and finds no account and is found by none", func(t *testing.T) {
-		unstated := func(in *directoryapi.ProviderUser) { in.EmailVerified, in.EmailUnstated = false, true }
-		made := must(s.API.ProviderAccount(t.Context(), user("silent", "silent@example.test", unstated)))(t)
-		wantEqual(t, "the verification", made.Account.EmailVerificationStatus, directoryapi.Verified)
-		wantError(s.API.ProviderAccount(t.Context(), user("5", "silent@example.test")))(t, apierr.Exists)
-		again := must(s.API.ProviderAccount(t.Context(), user("silent", "silent@example.test", unstated)))(t)
-		wantEqual(t, "the id", again.Account.ID, made.Account.ID)
-		verified := must(s.API.ProviderAccount(t.Context(), user("6", "stated@example.test")))(t)
-		wantError(s.API.ProviderAccount(t.Context(), user("7", "stated@example.test", unstated)))(t, apierr.Exists)
-		must(s.API.ProviderAccount(t.Context(), user("silent", "silent@example.test")))(t) // now it says so
-		wantEqual(t, "the id", must(s.API.ProviderAccount(t.Context(), user("8", "silent@example.test")))(t).Account.ID, made.Account.ID)
-		wantEqual(t, "the verification", verified.Account.EmailVerificationStatus, directoryapi.Verified)
-	})
+	t.Run("an email of which the provider says nothing counts as verified, and finds no account and is found by none",
+		func(t *testing.T) {
+			unstated := func(in *directoryapi.ProviderUser) { in.EmailVerified, in.EmailUnstated = false, true }
+			made := must(s.API.ProviderAccount(t.Context(), user("silent", "silent@example.test", unstated)))(t)
+			wantEqual(t, "the verification", made.Account.EmailVerificationStatus, directoryapi.Verified)
+			wantError(s.API.ProviderAccount(t.Context(), user("5", "silent@example.test")))(t, apierr.Exists)
+			again := must(s.API.ProviderAccount(t.Context(), user("silent", "silent@example.test", unstated)))(t)
+			wantEqual(t, "the id", again.Account.ID, made.Account.ID)
+			verified := must(s.API.ProviderAccount(t.Context(), user("6", "stated@example.test")))(t)
+			wantError(s.API.ProviderAccount(t.Context(), user("7", "stated@example.test", unstated)))(t, apierr.Exists)
+			must(s.API.ProviderAccount(t.Context(), user("silent", "silent@example.test")))(t) // now it says so
+			wantEqual(t, "the id", must(s.API.ProviderAccount(t.Context(), user("8", "silent@example.test")))(t).Account.ID,
+				made.Account.ID)
+			wantEqual(t, "the verification", verified.Account.EmailVerificationStatus, directoryapi.Verified)
+		})
 	t.Run("no id of the user: the email", func(t *testing.T) {
 		made := must(s.API.ProviderAccount(t.Context(), user("", "nameless@example.test")))(t)
-		wantEqual(t, "the id", must(s.API.ProviderAccount(t.Context(), user("", "Nameless@example.test")))(t).Account.ID, made.Account.ID)
+		wantEqual(t, "the id", must(s.API.ProviderAccount(t.Context(), user("", "Nameless@example.test")))(t).Account.ID,
+			made.Account.ID)
 	})
 	t.Run("50 parallel first logins create one account", func(t *testing.T) {
 		var all sync.WaitGroup

@@ -15,7 +15,8 @@ import (
 // reset creates a reset token for a login in those directories.
 func (n tenant) reset(t *testing.T, login string, in ...id.ID) secure.Secret {
 	t.Helper()
-	return must(n.API.RequestReset(t.Context(), directoryapi.RequestReset{Tenant: n.id, Stores: stores(in...), Login: login}))(t).Token
+	return must(n.API.RequestReset(t.Context(),
+		directoryapi.RequestReset{Tenant: n.id, Stores: stores(in...), Login: login}))(t).Token
 }
 
 func (n tenant) token(token secure.Secret) directoryapi.ResetToken {
@@ -37,7 +38,8 @@ func (n tenant) login(t *testing.T, login, password string, in ...id.ID) error {
 func resets(t *testing.T, s subject) {
 	n, other := newTenant(t, s), newTenant(t, s)
 	first, second := n.directory(t, "First"), n.directory(t, "Second")
-	jo := n.account(t, first, "jo@example.test", func(in *directoryapi.CreateAccount) { in.Account.Username = field.Some("Jo") })
+	jo := n.account(t, first, "jo@example.test",
+		func(in *directoryapi.CreateAccount) { in.Account.Username = field.Some("Jo") })
 	otherJo := n.account(t, second, "jo@example.test")
 
 	for _, c := range []struct {
@@ -55,7 +57,8 @@ func resets(t *testing.T, s subject) {
 		{"another tenant's store", "owner@example.test", []id.ID{other.administrators}, id.ID{}, apierr.NoSuchResource},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			made, err := s.API.RequestReset(t.Context(), directoryapi.RequestReset{Tenant: n.id, Stores: stores(c.in...), Login: c.login})
+			made, err := s.API.RequestReset(t.Context(),
+				directoryapi.RequestReset{Tenant: n.id, Stores: stores(c.in...), Login: c.login})
 			wantError(made, err)(t, c.want)
 			wantEqual(t, "whose", made.Account.ID, c.who)
 			if c.want == nil {
@@ -95,7 +98,8 @@ func resets(t *testing.T, s subject) {
 	t.Run("a refused password spends nothing", func(t *testing.T) {
 		token := n.reset(t, "jo", first)
 		wantError(s.API.ResetPassword(t.Context(), n.spend(token, "Short1")))(t, apierr.TooShort)
-		wantError(s.API.ResetPassword(t.Context(), directoryapi.ResetPassword{ResetToken: n.token(token)}))(t, apierr.Required)
+		wantError(s.API.ResetPassword(t.Context(), directoryapi.ResetPassword{ResetToken: n.token(token)}))(t,
+			apierr.Required)
 		wantError(0, n.login(t, "jo", Password, first))(t, nil)
 		must(s.API.Reset(t.Context(), n.token(token)))(t)
 	})
@@ -159,7 +163,8 @@ func resets(t *testing.T, s subject) {
 		wantEqual(t, "the tenant", link.Tenant, n.id)
 		wantEqual(t, "the account", link.Account.ID, ended.ID)
 		wantEqual(t, "the application", link.Application, application)
-		wantError(s.API.EndedLink(t.Context(), directoryapi.EndedLink{Workflow: directoryapi.Reset, Token: "x"}))(t, apierr.NotFound)
+		wantError(s.API.EndedLink(t.Context(), directoryapi.EndedLink{Workflow: directoryapi.Reset, Token: "x"}))(t,
+			apierr.NotFound)
 		otherWorkflow := directoryapi.EndedLink{Workflow: directoryapi.Verification, Token: made.Token}
 		wantError(s.API.EndedLink(t.Context(), otherWorkflow))(t, apierr.NotFound)
 	})
@@ -193,11 +198,13 @@ func verifications(t *testing.T, s subject) {
 		wantError(s.API.RemindOfAccount(t.Context(), again))(t, apierr.NoSuchResource)
 	})
 	t.Run("where the workflow is off", func(t *testing.T) {
-		wantError(s.API.RequestVerification(t.Context(), ask("sam@example.test", open, asking)))(t, apierr.VerificationDisabled)
+		wantError(s.API.RequestVerification(t.Context(), ask("sam@example.test", open, asking)))(t,
+			apierr.VerificationDisabled)
 	})
 	t.Run("of parallel tries one proves the email", func(t *testing.T) {
 		token := must(s.API.Account(t.Context(), n.ref(jo.ID)))(t).VerificationToken
-		wantError(s.API.VerifyEmail(t.Context(), directoryapi.VerifyEmail{Tenant: other.id, Token: token}))(t, apierr.NotFound)
+		wantError(s.API.VerifyEmail(t.Context(), directoryapi.VerifyEmail{Tenant: other.id, Token: token}))(t,
+			apierr.NotFound)
 		wantError(s.API.VerifyEmail(t.Context(), directoryapi.VerifyEmail{Token: token + "x"}))(t, apierr.NotFound)
 		wantError(s.API.VerifyEmail(t.Context(), directoryapi.VerifyEmail{}))(t, apierr.NotFound)
 		open := func(in directoryapi.VerifyEmail) error { // spends nothing
@@ -205,11 +212,15 @@ func verifications(t *testing.T, s subject) {
 			return err
 		}
 		for range 2 {
-			wantEqual(t, "whose", must(s.API.Verification(t.Context(), directoryapi.VerifyEmail{Token: token}))(t).Account.ID, jo.ID)
-			wantEqual(t, "whose", must(s.API.Verification(t.Context(), directoryapi.VerifyEmail{Tenant: n.id, Token: token}))(t).Account.ID, jo.ID)
+			wantEqual(t, "whose", must(s.API.Verification(t.Context(), directoryapi.VerifyEmail{Token: token}))(t).Account.ID,
+				jo.ID)
+			wantEqual(t, "whose",
+				must(s.API.Verification(t.Context(), directoryapi.VerifyEmail{Tenant: n.id, Token: token}))(t).Account.ID, jo.ID)
 		}
 		defer func() {
-			for _, in := range []directoryapi.VerifyEmail{{Token: token}, {Tenant: other.id, Token: token}, {Token: token + "x"}, {}} {
+			for _, in := range []directoryapi.VerifyEmail{
+				{Token: token}, {Tenant: other.id, Token: token}, {Token: token + "x"}, {},
+			} {
 				if err := open(in); !errors.Is(err, apierr.NotFound) {
 					t.Errorf("a token that verifies nothing returns %v", err)
 				}
@@ -231,22 +242,27 @@ func verifications(t *testing.T, s subject) {
 	})
 	t.Run("a used link leads to its account", func(t *testing.T) {
 		application := NewID()
-		ended := n.account(t, asking, "ended@example.test", func(in *directoryapi.CreateAccount) { in.Application = application })
+		ended := n.account(t, asking, "ended@example.test",
+			func(in *directoryapi.CreateAccount) { in.Application = application })
 		token := directoryapi.VerifyEmail{Token: ended.VerificationToken}
 		wantEqual(t, "the application", must(s.API.Verification(t.Context(), token))(t).Application, application)
 		must(s.API.VerifyEmail(t.Context(), token))(t)
-		link := must(s.API.EndedLink(t.Context(), directoryapi.EndedLink{Workflow: directoryapi.Verification, Token: token.Token}))(t)
+		link := must(s.API.EndedLink(t.Context(),
+			directoryapi.EndedLink{Workflow: directoryapi.Verification, Token: token.Token}))(t)
 		wantEqual(t, "the tenant", link.Tenant, n.id)
 		wantEqual(t, "the account", link.Account.ID, ended.ID)
 		wantEqual(t, "the application", link.Application, application)
-		wantError(s.API.EndedLink(t.Context(), directoryapi.EndedLink{Workflow: directoryapi.Verification, Token: "x"}))(t, apierr.NotFound)
-		wantError(s.API.EndedLink(t.Context(), directoryapi.EndedLink{Workflow: directoryapi.Verification}))(t, apierr.NotFound)
+		wantError(s.API.EndedLink(t.Context(), directoryapi.EndedLink{Workflow: directoryapi.Verification, Token: "x"}))(t,
+			apierr.NotFound)
+		wantError(s.API.EndedLink(t.Context(), directoryapi.EndedLink{Workflow: directoryapi.Verification}))(t,
+			apierr.NotFound)
 	})
 	t.Run("the answer says whether a mail is sent", func(t *testing.T) {
 		in := ask(n.account(t, asking, "al@example.test").Email, asking)
 		in.Anonymous = true
 		for i := range directoryapi.MaxAnonymousMails + 3 {
-			wantEqual(t, "whether a mail is sent", must(s.API.RequestVerification(t.Context(), in))(t).Sent, i < directoryapi.MaxAnonymousMails)
+			wantEqual(t, "whether a mail is sent", must(s.API.RequestVerification(t.Context(), in))(t).Sent,
+				i < directoryapi.MaxAnonymousMails)
 		}
 		in.Anonymous = false
 		wantEqual(t, "whether the tenant sends one", must(s.API.RequestVerification(t.Context(), in))(t).Sent, true)
@@ -256,6 +272,7 @@ func verifications(t *testing.T, s subject) {
 		wantError(s.API.RequestVerification(t.Context(), ask("jo@example.test", open)))(t, apierr.NoSuchResource)
 		wantError(s.API.RequestVerification(t.Context(), ask("jo\x00", asking)))(t, apierr.NoSuchResource)
 		wantError(s.API.RequestVerification(t.Context(), ask("jo@example.test")))(t, apierr.NoSuchResource)
-		wantError(s.API.RequestVerification(t.Context(), ask("owner@example.test", other.administrators)))(t, apierr.NoSuchResource)
+		wantError(s.API.RequestVerification(t.Context(), ask("owner@example.test", other.administrators)))(t,
+			apierr.NoSuchResource)
 	})
 }

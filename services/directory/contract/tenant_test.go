@@ -42,7 +42,8 @@ func signUps(t *testing.T, s subject) {
 		wantError(s.API.Owner(t.Context(), directoryapi.Ref{Tenant: unknown, ID: unknown}))(t, apierr.NotFound)
 	})
 	t.Run("a tenant is found by itself alone", func(t *testing.T) {
-		wantEqual(t, "the tenant", must(s.API.Tenant(t.Context(), directoryapi.Ref{Tenant: in.Tenant, ID: in.Tenant}))(t), made.Tenant)
+		wantEqual(t, "the tenant", must(s.API.Tenant(t.Context(), directoryapi.Ref{Tenant: in.Tenant, ID: in.Tenant}))(t),
+			made.Tenant)
 		wantError(s.API.Tenant(t.Context(), directoryapi.Ref{Tenant: NewID(), ID: in.Tenant}))(t, apierr.NotFound)
 		unknown := NewID()
 		wantError(s.API.Tenant(t.Context(), directoryapi.Ref{Tenant: unknown, ID: unknown}))(t, apierr.NotFound)

@@ -64,11 +64,13 @@ func NewWithClient(t testing.TB, db *pg.DB, base href.Base, now func() time.Time
 	s := &Service{DB: db, Ring: ring, t: t, base: base, now: now}
 	s.Rules = app.New(store.New(db, now), passwords, ring, base, now, app.Rules{
 		Config: directory.Config{
-			VerificationTTL: 7 * 24 * time.Hour, Sender: mail.Address{Name: "Service", Address: "no-reply@localhost"}, Alias: "service",
+			VerificationTTL: 7 * 24 * time.Hour, Sender: mail.Address{Name: "Service", Address: "no-reply@localhost"},
+			Alias: "service",
 		},
 		Providers: client,
 	})
-	s.Contract = fault.Inject(&s.Injector, "directory", directoryapi.Client, directoryapi.Serve, directoryapi.Contract(s.Rules))
+	s.Contract = fault.Inject(&s.Injector, "directory", directoryapi.Client, directoryapi.Serve,
+		directoryapi.Contract(s.Rules))
 	return s
 }
 
@@ -104,7 +106,8 @@ func (s *Service) NewTenant() directoryapi.SignedUp {
 func (s *Service) NewDirectory(tenant id.ID, name string) id.ID {
 	s.t.Helper()
 	at := id.New(s.now())
-	_, err := s.Rules.CreateDirectory(context.Background(), directoryapi.CreateDirectory{Tenant: tenant, ID: at, Name: name})
+	_, err := s.Rules.CreateDirectory(context.Background(),
+		directoryapi.CreateDirectory{Tenant: tenant, ID: at, Name: name})
 	check(s.t, err)
 	return at
 }
@@ -159,7 +162,8 @@ func (s *Service) SetStatus(t testing.TB, at id.Ref, kind, status string) {
 // SetBuiltinStatus sets the status of an administrators directory, which the service refuses to change.
 func (s *Service) SetBuiltinStatus(t testing.TB, at id.Ref, status string) {
 	t.Helper()
-	check(t, pg.MustChange(context.Background(), s.DB, `UPDATE directories SET status = $3 WHERE tenant_id = $1 AND id = $2`,
+	check(t, pg.MustChange(context.Background(), s.DB,
+		`UPDATE directories SET status = $3 WHERE tenant_id = $1 AND id = $2`,
 		at.Tenant, at.ID, status))
 }
 
@@ -175,7 +179,8 @@ func (s *Service) EnableVerification(t testing.TB, at id.Ref) {
 // after a sync.
 func (s *Service) Mirror(t testing.TB, at id.Ref, provider string) {
 	t.Helper()
-	check(t, pg.MustChange(context.Background(), s.DB, `UPDATE directories SET provider_id = $3 WHERE tenant_id = $1 AND id = $2`,
+	check(t, pg.MustChange(context.Background(), s.DB,
+		`UPDATE directories SET provider_id = $3 WHERE tenant_id = $1 AND id = $2`,
 		at.Tenant, at.ID, provider))
 }
 
@@ -231,7 +236,8 @@ func (s *Service) Link(t testing.TB, one, other id.Ref) {
 // Names returns the names of the directories of a tenant, in no order.
 func (s *Service) Names(t testing.TB, tenant id.ID) []string {
 	t.Helper()
-	names, err := pg.Values[string](context.Background(), s.DB, `SELECT name FROM directories WHERE tenant_id = $1`, tenant)
+	names, err := pg.Values[string](context.Background(), s.DB, `SELECT name FROM directories WHERE tenant_id = $1`,
+		tenant)
 	return must(t, names, err)
 }
 

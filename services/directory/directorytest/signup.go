@@ -16,7 +16,8 @@ import (
 // Tenants returns the tenants, the oldest first.
 func (s *Service) Tenants(t testing.TB) (all []directoryapi.SignedUp) {
 	t.Helper()
-	ids, err := pg.Values[id.ID](context.Background(), s.DB, `SELECT tenant_id FROM tenants ORDER BY created_at, tenant_id`)
+	ids, err := pg.Values[id.ID](context.Background(), s.DB,
+		`SELECT tenant_id FROM tenants ORDER BY created_at, tenant_id`)
 	check(t, err)
 	for _, tenant := range ids {
 		at := id.Ref{Tenant: tenant, ID: tenant}
@@ -49,7 +50,8 @@ func (s *Service) SignUpTokens(t testing.TB) map[string]secure.Secret {
 // Invite invites an administrator to a tenant, and returns the mailed token.
 func (s *Service) Invite(t testing.TB, tenant id.ID, email string) secure.Secret {
 	t.Helper()
-	_, err := s.Rules.Invite(context.Background(), id.Ref{Tenant: tenant, ID: tenant}, directory.NewInvitation{Email: field.Some(email)})
+	_, err := s.Rules.Invite(context.Background(), id.Ref{Tenant: tenant, ID: tenant},
+		directory.NewInvitation{Email: field.Some(email)})
 	check(t, err)
 	return s.SignUpTokens(t)[email]
 }

@@ -46,7 +46,8 @@ func (p socialProvider) client(t testing.TB) *connect.Client {
 	all := map[string]map[string]string{}
 	for _, name := range socialNames {
 		all[name] = map[string]string{
-			"authorizationEndpoint": p.URL + "/authorize", "tokenEndpoint": p.URL + "/token", "resourceEndpoint": p.URL + "/user",
+			"authorizationEndpoint": p.URL + "/authorize", "tokenEndpoint": p.URL + "/token",
+			"resourceEndpoint":  p.URL + "/user",
 			"tokeninfoEndpoint": p.URL + "/tokeninfo", "jwksUri": p.URL + "/jwks", "issuer": p.URL,
 			"introspectionEndpoint": p.URL + "/introspect", "tokenCheckEndpoint": p.URL + "/applications/{clientId}/token",
 		}
@@ -68,7 +69,8 @@ func AuthorizeURL() string { return socialProviders().URL + "/authorize" }
 func (s *Service) NewMirror(t testing.TB, tenant id.ID, name, providerID string) id.ID {
 	t.Helper()
 	in := provider.NewProvider{
-		ProviderID: field.Some(providerID), ClientID: field.Some(providertest.ClientID), ClientSecret: field.Some(providertest.ClientSecret),
+		ProviderID: field.Some(providerID), ClientID: field.Some(providertest.ClientID),
+		ClientSecret: field.Some(providertest.ClientSecret),
 	}
 	if slices.Contains(socialNames, providerID) {
 		in.RedirectURI = field.Some(callback)

@@ -15,11 +15,20 @@ func TestDomainPatterns(t *testing.T) {
 		matches []string
 		misses  []string
 	}{
-		{"example.test", []string{"example.test"}, []string{"", "xexample.test", "a.example.test", "example.testx", "example"}},
+		{
+			"example.test", []string{"example.test"},
+			[]string{"", "xexample.test", "a.example.test", "example.testx", "example"},
+		},
 		{"*", []string{"", "example.test"}, nil},
 		{"**", []string{"", "example.test"}, nil},
-		{"*.example.test", []string{"a.example.test", "a.b.example.test"}, []string{"example.test", "myexample.test", "a.example.test.evil.test"}},
-		{"*example.test", []string{"example.test", "myexample.test", "a.example.test"}, []string{"example.test.evil.test", "xample.test"}},
+		{
+			"*.example.test", []string{"a.example.test", "a.b.example.test"},
+			[]string{"example.test", "myexample.test", "a.example.test.evil.test"},
+		},
+		{
+			"*example.test", []string{"example.test", "myexample.test", "a.example.test"},
+			[]string{"example.test.evil.test", "xample.test"},
+		},
 		{"example.*", []string{"example.test", "example.co.test", "example."}, []string{"example", "my.example.test"}},
 		{"a*a", []string{"aa", "aba", "a.a"}, []string{"a", "ab", "ba", ""}},
 		{"ab*ba", []string{"abba", "abxba"}, []string{"aba", "ab", "ba"}},
@@ -79,7 +88,9 @@ func TestDomainPatternsMatchAsTheSimpleMatcherDoes(t *testing.T) {
 }
 
 func FuzzMatchDomain(f *testing.F) {
-	for _, seed := range [][2]string{{"*.example.test", "a.example.test"}, {"a*a", "a"}, {"**a*b", "aab"}, {"ä*", "äö"}, {"*\xff*", "\xff"}} {
+	for _, seed := range [][2]string{
+		{"*.example.test", "a.example.test"}, {"a*a", "a"}, {"**a*b", "aab"}, {"ä*", "äö"}, {"*\xff*", "\xff"},
+	} {
 		f.Add(seed[0], seed[1])
 	}
 	f.Fuzz(func(t *testing.T, pattern, domain string) {

@@ -23,13 +23,15 @@ const maxProviderAttempts = 4
 // ProviderAccount returns the account of a user of a provider, and creates it at the first login
 // (just-in-time provisioning, JIT; docs/interface/applications.md#accounts-by-provider). Claims of
 // the user are mapped in claims.go and written into the account here at every login.
-func (s *Service) ProviderAccount(ctx context.Context, in directoryapi.ProviderUser) (directoryapi.ProviderAccountResult, error) {
+func (s *Service) ProviderAccount(ctx context.Context,
+	in directoryapi.ProviderUser) (directoryapi.ProviderAccountResult, error) {
 	p, err := s.store.AccountProvider(ctx, in.Tenant, in.Directory)
 	if err != nil {
 		return directoryapi.ProviderAccountResult{}, err
 	}
 	if p.ProviderID == directoryapi.Native {
-		return directoryapi.ProviderAccountResult{}, apierr.Reference.Because("the directory is a cloud directory, which has no provider")
+		return directoryapi.ProviderAccountResult{},
+			apierr.Reference.Because("the directory is a cloud directory, which has no provider")
 	}
 	claims, err := mapClaims(p, in)
 	if err != nil {
@@ -116,7 +118,8 @@ var errNameMayChange = errors.New("the account may take another name")
 // id of the user, or else the account of the user's email where both sides have verified that
 // email, or apierr.NotFound. An account of that email which does not match is apierr.Exists:
 // without a verified address an attacker may have created it in advance (account pre-hijacking).
-func findUser(ctx context.Context, tx *store.Tx, in directoryapi.ProviderUser, claims providerClaims) (store.AccountOfUser, error) {
+func findUser(ctx context.Context, tx *store.Tx, in directoryapi.ProviderUser,
+	claims providerClaims) (store.AccountOfUser, error) {
 	user, err := tx.LockAccountByExternalID(ctx, in.Tenant, in.Directory, claims.externalID, claims.providerData)
 	if !errors.Is(err, apierr.NotFound) {
 		return user, err
@@ -127,12 +130,13 @@ func findUser(ctx context.Context, tx *store.Tx, in directoryapi.ProviderUser, c
 	}
 	if !field.SameMailbox(user.Email, claims.email) || !claims.emailVerified || !directory.HasVerifiedEmail(user.Account) {
 		return user, apierr.Exists.Because(
-			"the directory has another account with the email %q, and an account is found by its email only where the provider and the account "+
-				"both have it verified", claims.email).Saying("An account with that email exists.")
+			"the directory has another account with the email %q, and an account is found by its email only where "+
+				"the provider and the account both have it verified", claims.email).Saying("An account with that email exists.")
 	}
 	if isPersistent(user.ExternalID) && isPersistent(claims.externalID) && !claims.trustsReusedEmails {
-		return user, apierr.SAMLMalformed.Because("the account of the email %q has another persistent NameID: the email may have passed on to "+
-			"another person; delete that account, or set trustsReusedEmails of the provider", claims.email)
+		return user, apierr.SAMLMalformed.Because(
+			"the account of the email %q has another persistent NameID: the email may have passed on to "+
+				"another person; delete that account, or set trustsReusedEmails of the provider", claims.email)
 	}
 	return user, nil
 }
@@ -293,7 +297,8 @@ func (s *Service) sealTokens(account id.ID, before []byte, tokens directoryapi.P
 // applyCustomData writes the values that mapping rules give for customData into that of an
 // account. A value that customData cannot hold is skipped: it must not keep the user from logging
 // in.
-func (s *Service) applyCustomData(ctx context.Context, tx *store.Tx, a directoryapi.Account, values []mappedValue) error {
+func (s *Service) applyCustomData(ctx context.Context, tx *store.Tx, a directoryapi.Account,
+	values []mappedValue) error {
 	if len(values) == 0 {
 		return nil
 	}

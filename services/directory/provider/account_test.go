@@ -21,7 +21,8 @@ import (
 func mirror(t *testing.T, svc *app.Service, tenant id.ID, kind string, rules ...mappingrule.NewRule) id.ID {
 	t.Helper()
 	d, err := svc.CreateDirectoryIn(t.Context(), tenant, newDirectory(kind, provider.NewProvider{
-		ProviderID: field.Some(kind), ClientID: field.Some("client"), ClientSecret: field.Some("secret"), RedirectURI: field.Some("https://app.localhost/cb"),
+		ProviderID: field.Some(kind), ClientID: field.Some("client"), ClientSecret: field.Some("secret"),
+		RedirectURI:          field.Some("https://app.localhost/cb"),
 		UserInfoMappingRules: field.Some(mappingrule.Change{Items: field.Some(rules)}),
 	}))
 	if err != nil {
@@ -37,7 +38,8 @@ func rule(name string, to ...string) mappingrule.NewRule {
 // user is a login of the user 108 of a provider.
 func user(tenant, at id.ID, userInfo string, with ...func(*directoryapi.ProviderUser)) directoryapi.ProviderUser {
 	in := directoryapi.ProviderUser{
-		Tenant: tenant, Directory: at, ExternalID: "108", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo", UserInfo: json.RawMessage(userInfo),
+		Tenant: tenant, Directory: at, ExternalID: "108", Email: "jo@example.test", EmailVerified: true, GivenName: "Jo",
+		UserInfo: json.RawMessage(userInfo),
 	}
 	for _, change := range with {
 		change(&in)
@@ -48,8 +50,10 @@ func user(tenant, at id.ID, userInfo string, with ...func(*directoryapi.Provider
 func TestMappingRulesRunAtEachLogin(t *testing.T) {
 	t.Parallel()
 	svc, db, _, tenant := sealing(t)
-	at := mirror(t, svc, tenant, "google", rule("locale", "customData.locale", "customData.profile.locale"), rule("work.mail[0]", "email"),
-		rule("nick", "username"), rule("names.first", "givenName", "customData.first"), rule("all", "customData.all"), rule("bad", "customData.bad"))
+	at := mirror(t, svc, tenant, "google", rule("locale", "customData.locale", "customData.profile.locale"),
+		rule("work.mail[0]", "email"),
+		rule("nick", "username"), rule("names.first", "givenName", "customData.first"), rule("all", "customData.all"),
+		rule("bad", "customData.bad"))
 	login := func(userInfo string, with ...func(*directoryapi.ProviderUser)) directoryapi.Account {
 		t.Helper()
 		out, err := svc.ProviderAccount(t.Context(), user(tenant, at, userInfo, with...))
@@ -66,22 +70,27 @@ func TestMappingRulesRunAtEachLogin(t *testing.T) {
 		}
 		return string(resource.Document)
 	}
-	a := login(`{"locale":"en","work":{"mail":["jo@work.test"]},"nick":"jojo","names":{"first":"Joanna"},"all":{"n":1.50,"list":[1,"x"]},"bad":{"":1}}`)
-	if a.Email != "jo@work.test" || a.EmailVerificationStatus != directoryapi.Unverified || a.Username != "jojo" || *a.GivenName != "Joanna" {
+	a := login(
+		`{"locale":"en","work":{"mail":["jo@work.test"]},"nick":"jojo","names":{"first":"Joanna"},"all":{"n":1.50,"list":[1,"x"]},"bad":{"":1}}`)
+	if a.Email != "jo@work.test" || a.EmailVerificationStatus != directoryapi.Unverified || a.Username != "jojo" ||
+		*a.GivenName != "Joanna" {
 		t.Errorf("the account is %+v", a)
 	}
-	if got, want := data(a.ID), `{"locale":"en","profile":{"locale":"en"},"first":"Joanna","all":{"list":[1,"x"],"n":1.50}}`; got != want {
+	if got, want := data(a.ID),
+		`{"locale":"en","profile":{"locale":"en"},"first":"Joanna","all":{"list":[1,"x"],"n":1.50}}`; got != want {
 		t.Errorf("the customData is %s, want %s", got, want)
 	}
 	if a.Locale == nil || *a.Locale != "en" {
 		t.Errorf("the locale of the account is %v, want the provider's en", a.Locale)
 	}
 	// What a client keeps beside the mapped keys stays, and so does what the provider does not state this time.
-	if _, err := pg.Exec(t.Context(), db, `UPDATE custom_data SET document = '{"own":1,"profile":{"own":true,"locale":"en"},"locale":"en"}' WHERE tenant_id = $1`, tenant); err != nil {
+	if _, err := pg.Exec(t.Context(), db,
+		`UPDATE custom_data SET document = '{"own":1,"profile":{"own":true,"locale":"en"},"locale":"en"}' WHERE tenant_id = $1`, tenant); err != nil {
 		t.Fatal(err)
 	}
 	b := login(`{"locale":"fr","work":{},"nick":null}`)
-	if b.ID != a.ID || b.Email != "jo@example.test" || b.EmailVerificationStatus != directoryapi.Verified || b.Username != "jojo" || *b.GivenName != "Jo" {
+	if b.ID != a.ID || b.Email != "jo@example.test" || b.EmailVerificationStatus != directoryapi.Verified ||
+		b.Username != "jojo" || *b.GivenName != "Jo" {
 		t.Errorf("the account is %+v", b)
 	}
 	if b.Locale == nil || *b.Locale != "en" {
@@ -100,7 +109,8 @@ func TestTheEmailOfARuleIsVerifiedWhereTheProviderSaysSo(t *testing.T) {
 	if err != nil || out.Account.EmailVerificationStatus != directoryapi.Verified {
 		t.Errorf("the same address: %+v, %v", out.Account, err)
 	}
-	out, err = svc.ProviderAccount(t.Context(), user(tenant, at, `{"mail":"sam@example.test"}`, func(in *directoryapi.ProviderUser) { in.ExternalID = "2" }))
+	out, err = svc.ProviderAccount(t.Context(),
+		user(tenant, at, `{"mail":"sam@example.test"}`, func(in *directoryapi.ProviderUser) { in.ExternalID = "2" }))
 	if err != nil || out.Account.EmailVerificationStatus != directoryapi.Unverified {
 		t.Errorf("another address: %+v, %v", out.Account, err)
 	}
@@ -111,7 +121,9 @@ func TestAttributesOfAnAssertionAreMappedAndShown(t *testing.T) {
 	svc, _, _, tenant := sealing(t)
 	at := mirror(t, svc, tenant, "google")
 	in := user(tenant, at, "", func(in *directoryapi.ProviderUser) {
-		in.Attributes = []directoryapi.ProviderAttribute{{Name: "role", Values: []string{"a", "b"}}, {Name: "unit", Values: []string{"x"}}}
+		in.Attributes = []directoryapi.ProviderAttribute{
+			{Name: "role", Values: []string{"a", "b"}}, {Name: "unit", Values: []string{"x"}},
+		}
 	})
 	out, err := svc.ProviderAccount(t.Context(), in)
 	if err != nil {
@@ -129,7 +141,8 @@ func TestTokensOfAProviderAreSealedAndARefreshTokenIsKept(t *testing.T) {
 	at := mirror(t, svc, tenant, "google")
 	login := func(tokens directoryapi.ProviderTokens) directoryapi.Account {
 		t.Helper()
-		out, err := svc.ProviderAccount(t.Context(), user(tenant, at, `{"id":"108"}`, func(in *directoryapi.ProviderUser) { in.Tokens = tokens }))
+		out, err := svc.ProviderAccount(t.Context(),
+			user(tenant, at, `{"id":"108"}`, func(in *directoryapi.ProviderUser) { in.Tokens = tokens }))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,10 +151,12 @@ func TestTokensOfAProviderAreSealedAndARefreshTokenIsKept(t *testing.T) {
 	a := login(directoryapi.ProviderTokens{AccessToken: "first-token", RefreshToken: "refresh-token"})
 	login(directoryapi.ProviderTokens{AccessToken: "second-token"})
 	shown, err := svc.ProviderData(t.Context(), id.Ref{Tenant: tenant, ID: a.ID})
-	if err != nil || string(shown.Claims["accessToken"]) != `"second-token"` || string(shown.Claims["refreshToken"]) != `"refresh-token"` {
+	if err != nil || string(shown.Claims["accessToken"]) != `"second-token"` ||
+		string(shown.Claims["refreshToken"]) != `"refresh-token"` {
 		t.Errorf("the provider data is %v, %v", shown.Claims, err)
 	}
-	row, err := pg.Value[string](t.Context(), db, `SELECT p::text || encode(tokens_sealed, 'escape') FROM provider_data p WHERE tenant_id = $1`, tenant)
+	row, err := pg.Value[string](t.Context(), db,
+		`SELECT p::text || encode(tokens_sealed, 'escape') FROM provider_data p WHERE tenant_id = $1`, tenant)
 	if err != nil || strings.Contains(row, "token-") || strings.Contains(row, "-token") {
 		t.Errorf("the row shows tokens: %s, %v", row, err)
 	}
@@ -168,14 +183,17 @@ func TestUserObjectsThatNobodyExpects(t *testing.T) {
 		{`{"x":` + strings.Repeat("9", 400) + `}`, apierr.ProviderRefused},
 		{`{"x":` + strings.Repeat("[", 60) + strings.Repeat("]", 60) + `}`, apierr.ProviderRefused},
 		{`{"x":"` + strings.Repeat("x", 1<<20) + `"}`, apierr.ProviderRefused},
-		{`[]`, apierr.ProviderRefused}, {`null`, apierr.ProviderRefused}, {`{} {}`, apierr.ProviderRefused}, {`{`, apierr.ProviderRefused},
+		{`[]`, apierr.ProviderRefused}, {`null`, apierr.ProviderRefused}, {`{} {}`, apierr.ProviderRefused},
+		{`{`, apierr.ProviderRefused},
 	} {
 		if _, err := svc.ProviderAccount(t.Context(), user(tenant, at, c.userInfo)); !errors.Is(err, c.want) {
 			t.Errorf("%.40s: %v, want %v", c.userInfo, err, c.want)
 		}
 	}
-	for email, want := range map[string]error{"": apierr.ProviderIncomplete, "nobody": apierr.ProviderIncomplete, "a@b.test\x00": apierr.ProviderIncomplete,
-		strings.Repeat("a", 60) + "@" + strings.Repeat("b.", 120) + "test": apierr.ProviderIncomplete, " sam@example.test ": nil,
+	for email, want := range map[string]error{"": apierr.ProviderIncomplete, "nobody": apierr.ProviderIncomplete,
+		"a@b.test\x00": apierr.ProviderIncomplete,
+		strings.Repeat("a", 60) + "@" + strings.Repeat("b.", 120) + "test": apierr.ProviderIncomplete,
+		" sam@example.test ":    nil,
 		"j\u00a0o@example.test": apierr.ProviderIncomplete, "sam..doe@example.test": nil} {
 		in := user(tenant, at, `{}`, func(in *directoryapi.ProviderUser) {
 			in.Email, in.ExternalID = email, "of "+email[:min(len(email), 5)]
@@ -185,7 +203,8 @@ func TestUserObjectsThatNobodyExpects(t *testing.T) {
 		}
 	}
 	for _, external := range []string{strings.Repeat("x", 2000), "a\x00"} {
-		_, err := svc.ProviderAccount(t.Context(), user(tenant, at, `{}`, func(in *directoryapi.ProviderUser) { in.ExternalID = external }))
+		_, err := svc.ProviderAccount(t.Context(),
+			user(tenant, at, `{}`, func(in *directoryapi.ProviderUser) { in.ExternalID = external }))
 		if !errors.Is(err, apierr.ProviderIncomplete) {
 			t.Errorf("an id of %d bytes: %v", len(external), err)
 		}
@@ -200,8 +219,11 @@ func TestAUserOfAProviderIsRefusedByTheStatusOfTheAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for status, want := range map[string]error{"DISABLED": apierr.AccountDisabled, "UNVERIFIED": apierr.AccountUnverified, "LOCKED": apierr.AccountLocked} {
-		if _, err := svc.UpdateAccount(t.Context(), id.Ref{Tenant: tenant, ID: out.Account.ID}, directoryapi.NewAccount{Status: field.Some(status)}); err != nil {
+	for status, want := range map[string]error{
+		"DISABLED": apierr.AccountDisabled, "UNVERIFIED": apierr.AccountUnverified, "LOCKED": apierr.AccountLocked,
+	} {
+		if _, err := svc.UpdateAccount(t.Context(), id.Ref{Tenant: tenant, ID: out.Account.ID},
+			directoryapi.NewAccount{Status: field.Some(status)}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := svc.ProviderAccount(t.Context(), user(tenant, at, `{}`)); !errors.Is(err, want) {

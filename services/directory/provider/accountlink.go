@@ -29,12 +29,14 @@ func (s *Service) AccountLink(ctx context.Context, in id.Ref) (store.AccountLink
 }
 
 // AccountLinks returns a page of the links of an account.
-func (s *Service) AccountLinks(ctx context.Context, account id.Ref, query list.Query) (list.Page[store.AccountLink], error) {
+func (s *Service) AccountLinks(ctx context.Context, account id.Ref,
+	query list.Query) (list.Page[store.AccountLink], error) {
 	return list.PageOf(ctx, s.core.Account, s.store.AccountLinks, account, query)
 }
 
 // LinkedAccounts returns a page of the accounts to which an account is linked.
-func (s *Service) LinkedAccounts(ctx context.Context, account id.Ref, query list.Query) (list.Page[directoryapi.Account], error) {
+func (s *Service) LinkedAccounts(ctx context.Context, account id.Ref,
+	query list.Query) (list.Page[directoryapi.Account], error) {
 	return s.core.WithVerificationTokens(list.PageOf(ctx, s.core.Account, s.store.LinkedAccounts, account, query))
 }
 
@@ -96,7 +98,8 @@ func (s *Service) accountReference(in field.Link, name string) (id.ID, error) {
 
 // lockAccountsInOrder locks the accounts of a new link in the order of their ids, which prevents a
 // deadlock with another link, and returns the directory of each.
-func (s *Service) lockAccountsInOrder(ctx context.Context, tx *store.Tx, tenant id.ID, ends ...id.ID) (map[id.ID]id.ID, error) {
+func (s *Service) lockAccountsInOrder(ctx context.Context, tx *store.Tx, tenant id.ID,
+	ends ...id.ID) (map[id.ID]id.ID, error) {
 	slices.SortFunc(ends, func(a, b id.ID) int { return bytes.Compare(a[:], b[:]) })
 	directories := map[id.ID]id.ID{}
 	for _, end := range ends {
@@ -135,7 +138,8 @@ func (s *Service) checkLink(l store.AccountLink, directories map[id.ID]id.ID, li
 	count := map[id.ID]int{}
 	for _, link := range links {
 		if count[link.AccountID]++; count[link.AccountID] == maxLinks {
-			return apierr.TooManyLinks.Because("the account %q has %d links; it cannot have more", s.base.To("accounts", link.AccountID), maxLinks)
+			return apierr.TooManyLinks.Because("the account %q has %d links; it cannot have more",
+				s.base.To("accounts", link.AccountID), maxLinks)
 		}
 	}
 	return nil

@@ -27,9 +27,10 @@ type providerClaims struct {
 	emailVerified, emailUnstated             bool
 	trustsReusedEmails                       bool // a known email may come with another persistent NameID
 	username, givenName, middleName, surname string
-	locale                                   string                     // in canonical form; of an account that has none
-	customData                               []mappedValue              // values of mapping rules for the customData of the account
-	providerData                             map[string]json.RawMessage // what the provider data of the account show
+	locale                                   string // in canonical form; of an account that has none
+	// values of mapping rules for the customData of the account
+	customData   []mappedValue
+	providerData map[string]json.RawMessage // what the provider data of the account show
 }
 
 // mapClaims validates the profile of a user at a provider and applies the mapping rules of its
@@ -54,12 +55,14 @@ func mapClaims(p store.AccountProvider, in directoryapi.ProviderUser) (providerC
 	claims.applyMappingRules(p.Rules, source, in)
 	claims.sanitize()
 	if claims.email == "" {
-		return claims, apierr.ProviderIncomplete.Because("the provider %q states no email address of the user; request a scope that shares it, "+
-			"or add a mapping rule for email", p.ProviderID)
+		return claims, apierr.ProviderIncomplete.Because(
+			"the provider %q states no email address of the user; request a scope that shares it, "+
+				"or add a mapping rule for email", p.ProviderID)
 	}
 	if claims.externalID = cmp.Or(in.ExternalID, field.LoginName(claims.email)); len(claims.externalID) > maxExternalID ||
 		strings.ContainsRune(claims.externalID, 0) {
-		return claims, apierr.ProviderIncomplete.Because("the id that the provider %q states of the user is not a text of at most %d bytes",
+		return claims, apierr.ProviderIncomplete.Because(
+			"the id that the provider %q states of the user is not a text of at most %d bytes",
 			p.ProviderID, maxExternalID)
 	}
 	return claims, directory.CheckMirrorDomain(p.RegistrationPolicy, claims.email)
@@ -162,7 +165,8 @@ func userInfoSource(object map[string]any) claimSource {
 func attributeSource(attributes []directoryapi.ProviderAttribute) claimSource {
 	return func(rule mappingrule.Rule) (any, bool) {
 		at := slices.IndexFunc(attributes, func(a directoryapi.ProviderAttribute) bool {
-			return (rule.Name == nil || *rule.Name == a.Name) && (rule.NameFormat == nil || *rule.NameFormat == a.NameFormat) && len(a.Values) > 0
+			return (rule.Name == nil || *rule.Name == a.Name) && (rule.NameFormat == nil || *rule.NameFormat == a.NameFormat) &&
+				len(a.Values) > 0
 		})
 		if at < 0 {
 			return nil, false

@@ -18,7 +18,8 @@ type NewDirectory struct {
 
 // CreateDirectoryIn creates a directory of any type from the body of a client, with the resources
 // that belong to it, in one transaction.
-func (s *Service) CreateDirectoryIn(ctx context.Context, tenant id.ID, in NewDirectory) (directoryapi.Directory, error) {
+func (s *Service) CreateDirectoryIn(ctx context.Context, tenant id.ID,
+	in NewDirectory) (directoryapi.Directory, error) {
 	d := directoryapi.Directory{TenantID: tenant, ID: id.New(s.now()), Status: directoryapi.Enabled}
 	refusal := in.Apply(&d, true)
 	if in.Provider.Given() && s.canonicalProviderID(in.Provider.Value.ProviderID.Or("")) == "saml" && refusal == nil {

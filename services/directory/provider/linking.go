@@ -52,7 +52,8 @@ func (p linkPlan) withAccount(account directoryapi.Account, outcome directoryapi
 // or the one of the default account store that it is linked to
 // (docs/interface/account-linking.md#outcome-at-login). The policy that allows linking is in
 // services/application/linking.go.
-func (s *Service) LinkedAccount(ctx context.Context, in directoryapi.LinkedAccountRequest) (directoryapi.LinkedAccount, error) {
+func (s *Service) LinkedAccount(ctx context.Context,
+	in directoryapi.LinkedAccountRequest) (directoryapi.LinkedAccount, error) {
 	p, err := s.resolveLink(ctx, in)
 	if errors.Is(err, apierr.NotFound) {
 		err = apierr.NoSuchAccount.Because("the account is not there any more")
@@ -93,7 +94,8 @@ func (s *Service) resolveLink(ctx context.Context, in directoryapi.LinkedAccount
 }
 
 // planCheckedLink is planLink with what the directories of both accounts allow.
-func (s *Service) planCheckedLink(ctx context.Context, in directoryapi.LinkedAccountRequest, a store.LinkCandidate) (linkPlan, error) {
+func (s *Service) planCheckedLink(ctx context.Context, in directoryapi.LinkedAccountRequest,
+	a store.LinkCandidate) (linkPlan, error) {
 	p, err := planLink(in, a)
 	if err != nil || !p.createsLink() {
 		return p, err
@@ -111,10 +113,13 @@ func planLink(in directoryapi.LinkedAccountRequest, a store.LinkCandidate) (link
 	if p.outcome == directoryapi.Unchanged || p.outcome == directoryapi.Provisioned {
 		return p, nil
 	}
-	err := directory.CheckLoginAllowed(store.Candidate{Account: p.account, DirectoryStatus: a.TargetStatus, StoreStatus: a.StoreStatus})
+	err := directory.CheckLoginAllowed(store.Candidate{
+		Account: p.account, DirectoryStatus: a.TargetStatus, StoreStatus: a.StoreStatus,
+	})
 	if err != nil {
 		refusal := apierr.From(err)
-		err = refusal.Because("the login leads to the account %s of the default account store: %s", p.account.ID, refusal.Reason)
+		err = refusal.Because("the login leads to the account %s of the default account store: %s", p.account.ID,
+			refusal.Reason)
 	}
 	return p, err
 }
@@ -148,7 +153,8 @@ func decideLink(in directoryapi.LinkedAccountRequest, a store.LinkCandidate) lin
 		if c := a.Counterparts[i]; c.InStore {
 			return p.withAccount(c.Account, directoryapi.Followed, "the account is linked to one of the default account store")
 		}
-		return p.withoutLink("the account is linked to one of the same directory as the default account store, outside of its group")
+		return p.withoutLink(
+			"the account is linked to one of the same directory as the default account store, outside of its group")
 	}
 	switch {
 	case a.TargetStatus != directoryapi.Enabled || a.StoreStatus != directoryapi.Enabled:
@@ -171,7 +177,8 @@ func decideLink(in directoryapi.LinkedAccountRequest, a store.LinkCandidate) lin
 	case a.TargetProvider != directoryapi.Native:
 		return p.withoutLink("the default account store mirrors another, where its accounts are made")
 	}
-	return p.withAccount(copyOfAccount(a), directoryapi.Provisioned, "a copy of the account is made in the default account store")
+	return p.withAccount(copyOfAccount(a), directoryapi.Provisioned,
+		"a copy of the account is made in the default account store")
 }
 
 // copyOfAccount returns the copy of an account that is created in the default account store
@@ -218,7 +225,8 @@ func (s *Service) checkLinkDomains(ctx context.Context, p linkPlan) (linkPlan, e
 
 // createLink creates the link and, where the plan has one, the copy, in one transaction. Of
 // concurrent logins of one account the first creates them, and the others follow the link.
-func (s *Service) createLink(ctx context.Context, in directoryapi.LinkedAccountRequest, before linkPlan) (p linkPlan, err error) {
+func (s *Service) createLink(ctx context.Context, in directoryapi.LinkedAccountRequest,
+	before linkPlan) (p linkPlan, err error) {
 	now := s.now()
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {
 		if p, err = s.replanUnderLock(ctx, tx, in, before); err != nil || !p.createsLink() {
@@ -240,7 +248,8 @@ func (s *Service) createLink(ctx context.Context, in directoryapi.LinkedAccountR
 
 // replanUnderLock locks the accounts of a plan and decides again: no other transaction can link
 // them before this one ends.
-func (s *Service) replanUnderLock(ctx context.Context, tx *store.Tx, in directoryapi.LinkedAccountRequest, before linkPlan) (
+func (s *Service) replanUnderLock(ctx context.Context, tx *store.Tx, in directoryapi.LinkedAccountRequest,
+	before linkPlan) (
 	linkPlan, error,
 ) {
 	ends := []id.ID{in.Account}

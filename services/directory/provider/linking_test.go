@@ -43,7 +43,8 @@ func newWorld(t *testing.T) world {
 func (w world) home(t *testing.T, name string) directoryapi.Store {
 	t.Helper()
 	v := id.New(now())
-	if _, err := w.CreateDirectory(t.Context(), directoryapi.CreateDirectory{Tenant: w.tenant, ID: v, Name: name}); err != nil {
+	if _, err := w.CreateDirectory(t.Context(),
+		directoryapi.CreateDirectory{Tenant: w.tenant, ID: v, Name: name}); err != nil {
 		t.Fatal(err)
 	}
 	return directoryapi.Store{Kind: directoryapi.Directories, ID: v}
@@ -53,7 +54,9 @@ func (w world) home(t *testing.T, name string) directoryapi.Store {
 // that has to tell the same, and returns the outcome.
 func (w world) links(t *testing.T, home directoryapi.Store) directoryapi.LinkOutcome {
 	t.Helper()
-	in := directoryapi.LinkedAccountRequest{Tenant: w.tenant, Account: w.account.ID, Store: home, ByEmail: true, Provision: true, DryRun: true}
+	in := directoryapi.LinkedAccountRequest{
+		Tenant: w.tenant, Account: w.account.ID, Store: home, ByEmail: true, Provision: true, DryRun: true,
+	}
 	dry, err := w.LinkedAccount(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +74,8 @@ func (w world) links(t *testing.T, home directoryapi.Store) directoryapi.LinkOut
 
 func (w world) mirror(t *testing.T, directory id.ID) {
 	t.Helper()
-	if err := pg.MustChange(t.Context(), w.db, `UPDATE directories SET provider_id = 'ldap' WHERE id = $1`, directory); err != nil {
+	if err := pg.MustChange(t.Context(), w.db, `UPDATE directories SET provider_id = 'ldap' WHERE id = $1`,
+		directory); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -94,7 +98,8 @@ func TestACopyIsAnAccountThatItsDirectoryTakes(t *testing.T) {
 			w.restrict(t, home, directory.CreationPolicyChange{EmailDomainBlacklist: field.Some([]string{"example.test"})})
 		}, directoryapi.Unchanged},
 		"that requires a name that it lacks": {func(t *testing.T, home id.Ref) {
-			if err := pg.MustChange(t.Context(), w.db, `UPDATE schema_fields SET required = true WHERE directory_id = $1 AND name = 'surname'`, home.ID); err != nil {
+			if err := pg.MustChange(t.Context(), w.db,
+				`UPDATE schema_fields SET required = true WHERE directory_id = $1 AND name = 'surname'`, home.ID); err != nil {
 				t.Fatal(err)
 			}
 		}, directoryapi.Unchanged},
@@ -118,9 +123,10 @@ func TestAMatchNeedsAddressesThatAreVerifiedOnBothSides(t *testing.T) {
 	w := newWorld(t)
 	account := func(at id.ID, email, status string) directoryapi.Account {
 		t.Helper()
-		a, err := w.CreateAccount(t.Context(), directoryapi.CreateAccount{Tenant: w.tenant, ID: id.New(now()), Directory: at, Account: directoryapi.NewAccount{
-			Email: field.Some(email), Password: field.Some(directorytest.Password), EmailVerificationStatus: field.Some(status),
-		}})
+		a, err := w.CreateAccount(t.Context(),
+			directoryapi.CreateAccount{Tenant: w.tenant, ID: id.New(now()), Directory: at, Account: directoryapi.NewAccount{
+				Email: field.Some(email), Password: field.Some(directorytest.Password), EmailVerificationStatus: field.Some(status),
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +165,9 @@ func (w world) another(t *testing.T) directoryapi.Account {
 	v := id.New(now())
 	a, err := w.CreateAccount(t.Context(), directoryapi.CreateAccount{
 		Tenant: w.tenant, ID: v, Directory: w.directory,
-		Account: directoryapi.NewAccount{Email: field.Some(v.String() + "@example.test"), Password: field.Some(directorytest.Password)},
+		Account: directoryapi.NewAccount{
+			Email: field.Some(v.String() + "@example.test"), Password: field.Some(directorytest.Password),
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -235,11 +243,15 @@ func TestTheQueriesOfALoginDoNotGrowWithItsStores(t *testing.T) {
 		ask  func(stores []directoryapi.Store) error
 	}{
 		"a password": {1, func(stores []directoryapi.Store) error {
-			_, err := svc.Authenticate(t.Context(), directoryapi.Authenticate{Tenant: w.tenant, Stores: stores, Login: "jo", Password: directorytest.Password})
+			_, err := svc.Authenticate(t.Context(),
+				directoryapi.Authenticate{Tenant: w.tenant, Stores: stores, Login: "jo", Password: directorytest.Password})
 			return err
 		}},
 		"a link that is there": {2, func([]directoryapi.Store) error {
-			_, err := svc.LinkedAccount(t.Context(), directoryapi.LinkedAccountRequest{Tenant: w.tenant, Account: w.account.ID, Store: home, ByEmail: true, Provision: true})
+			_, err := svc.LinkedAccount(t.Context(),
+				directoryapi.LinkedAccountRequest{
+					Tenant: w.tenant, Account: w.account.ID, Store: home, ByEmail: true, Provision: true,
+				})
 			return err
 		}},
 		"the directories of a sign-in page": {1, func(stores []directoryapi.Store) error {
@@ -248,7 +260,8 @@ func TestTheQueriesOfALoginDoNotGrowWithItsStores(t *testing.T) {
 				named = append(named, at.ID)
 			}
 			list, err := svc.LoginDirectories(t.Context(), directoryapi.LoginDirectories{Tenant: w.tenant, Directories: named})
-			if err == nil && !slices.EqualFunc(list.Items, named, func(d directoryapi.LoginDirectory, at id.ID) bool { return d.ID == at }) {
+			if err == nil && !slices.EqualFunc(list.Items, named,
+				func(d directoryapi.LoginDirectory, at id.ID) bool { return d.ID == at }) {
 				t.Error("the directories are not those that were asked for, in that order")
 			}
 			return err

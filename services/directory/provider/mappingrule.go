@@ -12,7 +12,8 @@ import (
 // applied at a login in claims.go.
 func newMappingRules(p store.Provider, kind mappingrule.Kind, in mappingrule.Change) (*mappingrule.Rules, error) {
 	rules := mappingrule.Rules{
-		TenantID: p.TenantID, ID: id.New(p.CreatedAt), Kind: kind, Items: []mappingrule.Rule{}, CreatedAt: p.CreatedAt, ModifiedAt: p.CreatedAt,
+		TenantID: p.TenantID, ID: id.New(p.CreatedAt), Kind: kind, Items: []mappingrule.Rule{}, CreatedAt: p.CreatedAt,
+		ModifiedAt: p.CreatedAt,
 	}
 	return &rules, rules.Apply(in)
 }
@@ -26,7 +27,9 @@ func (s *Service) MappingRules(kind mappingrule.Kind) func(context.Context, id.R
 }
 
 // UpdateMappingRules returns the function that replaces the items of mapping rules of a kind.
-func (s *Service) UpdateMappingRules(kind mappingrule.Kind) func(context.Context, id.Ref, mappingrule.Change) (mappingrule.Rules, error) {
+func (s *Service) UpdateMappingRules(
+	kind mappingrule.Kind,
+) func(context.Context, id.Ref, mappingrule.Change) (mappingrule.Rules, error) {
 	return func(ctx context.Context, at id.Ref, in mappingrule.Change) (rules mappingrule.Rules, err error) {
 		err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
 			rules, err = s.updateRules(ctx, tx, kind, at, in)

@@ -22,12 +22,15 @@ type mirrorResources struct {
 // newMirrorResources validates the provider of a new directory and makes the resources that belong
 // to it, without storing them. It returns nil for a cloud directory: one without a provider, or
 // with only a link to one, as clients send it that post what they have read.
-func (s *Service) newMirrorResources(d directoryapi.Directory, in field.Nullable[NewProvider]) (*mirrorResources, error) {
+func (s *Service) newMirrorResources(d directoryapi.Directory,
+	in field.Nullable[NewProvider]) (*mirrorResources, error) {
 	if !in.Given() || (in.Value.Href.Present && !in.Value.ProviderID.Present) {
 		return nil, nil
 	}
 	now := s.now()
-	m := &mirrorResources{provider: store.Provider{TenantID: d.TenantID, DirectoryID: d.ID, CreatedAt: now, ModifiedAt: now}}
+	m := &mirrorResources{provider: store.Provider{
+		TenantID: d.TenantID, DirectoryID: d.ID, CreatedAt: now, ModifiedAt: now,
+	}}
 	var errs field.Errors
 	var err error
 	m.provider.ProviderID, m.provider.ProviderType, err = s.readProviderType(in.Value)
@@ -45,7 +48,8 @@ func (s *Service) newMirrorResources(d directoryapi.Directory, in field.Nullable
 	case kind.members["userInfoMappingRules"] != 0:
 		m.rules, err = newMappingRules(m.provider, mappingrule.UserInfo, in.Value.UserInfoMappingRules.Value)
 	default:
-		m.rules, err = newMappingRules(m.provider, mappingrule.AttributeStatement, in.Value.AttributeStatementMappingRules.Value)
+		m.rules, err = newMappingRules(m.provider, mappingrule.AttributeStatement,
+			in.Value.AttributeStatementMappingRules.Value)
 	}
 	errs.Add(err)
 	if err := errs.First(); err != nil || kind.members["ssoLoginUrl"] == 0 {

@@ -42,7 +42,8 @@ func TestAConnectionSpeaksForItsDomainsAlone(t *testing.T) {
 	bind(t, svc, tenant, at, "corp.test")
 	login("a new user of the domain", "1", "jo@CORP.test", `{}`, nil)
 	login("a new user of another", "2", "boss@cloud.test", `{}`, apierr.OutsideDomains)
-	login("an address of another domain by a mapping rule", "3", "sam@corp.test", `{"work":"boss@cloud.test"}`, apierr.OutsideDomains)
+	login("an address of another domain by a mapping rule", "3", "sam@corp.test", `{"work":"boss@cloud.test"}`,
+		apierr.OutsideDomains)
 	login("a user whose address moves to another domain", "1", "boss@cloud.test", `{}`, apierr.OutsideDomains)
 	login("the user with the former address", "1", "jo@corp.test", `{}`, nil)
 	bind(t, svc, tenant, at, "other.test")
@@ -50,7 +51,8 @@ func TestAConnectionSpeaksForItsDomainsAlone(t *testing.T) {
 	bind(t, svc, tenant, at)
 	login("a second user, while nothing is bound", "4", "sam@other.test", `{}`, nil)
 	bind(t, svc, tenant, at, "other.test")
-	login("an account that keeps its address because another has the new one", "1", "sam@other.test", `{}`, apierr.OutsideDomains)
+	login("an account that keeps its address because another has the new one", "1", "sam@other.test", `{}`,
+		apierr.OutsideDomains)
 	if _, err := svc.UpdateCreationPolicy(t.Context(), id.Ref{Tenant: tenant, ID: at}, directory.CreationPolicyChange{
 		EmailDomainWhitelist: field.Some([]string{}), EmailDomainBlacklist: field.Some([]string{"cloud.test"}),
 	}); err != nil {
@@ -65,29 +67,35 @@ func TestAnAccountOutsideTheDomainsOfItsMirrorIsNotLinked(t *testing.T) {
 	t.Parallel()
 	svc, _, _, tenant := sealing(t)
 	at := mirror(t, svc, tenant, "google")
-	made, err := svc.ProviderAccount(t.Context(), user(tenant, at, `{}`, func(in *directoryapi.ProviderUser) { in.Email = "boss@cloud.test" }))
+	made, err := svc.ProviderAccount(t.Context(),
+		user(tenant, at, `{}`, func(in *directoryapi.ProviderUser) { in.Email = "boss@cloud.test" }))
 	if err != nil {
 		t.Fatal(err)
 	}
-	home, err := svc.CreateDirectory(t.Context(), directoryapi.CreateDirectory{Tenant: tenant, ID: id.New(now()), Name: "Home"})
+	home, err := svc.CreateDirectory(t.Context(),
+		directoryapi.CreateDirectory{Tenant: tenant, ID: id.New(now()), Name: "Home"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	boss, err := svc.CreateAccountIn(t.Context(), id.Ref{Tenant: tenant, ID: home.ID}, directoryapi.CreateAccount{Account: directoryapi.NewAccount{
-		Email: field.Some("boss@cloud.test"), Password: field.Some("Changeme1!"), EmailVerificationStatus: field.Some(directoryapi.Verified),
-	}})
+	boss, err := svc.CreateAccountIn(t.Context(), id.Ref{Tenant: tenant, ID: home.ID},
+		directoryapi.CreateAccount{Account: directoryapi.NewAccount{
+			Email: field.Some("boss@cloud.test"), Password: field.Some("Changeme1!"),
+			EmailVerificationStatus: field.Some(directoryapi.Verified),
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	bind(t, svc, tenant, at, "corp.test")
-	out, err := svc.LinkedAccount(t.Context(), directoryapi.LinkedAccountRequest{Tenant: tenant, Account: made.Account.ID, ByEmail: true,
-		Provision: true, Store: directoryapi.Store{Kind: directoryapi.Directories, ID: home.ID}})
+	out, err := svc.LinkedAccount(t.Context(),
+		directoryapi.LinkedAccountRequest{Tenant: tenant, Account: made.Account.ID, ByEmail: true,
+			Provision: true, Store: directoryapi.Store{Kind: directoryapi.Directories, ID: home.ID}})
 	if err != nil || out.Outcome != directoryapi.Unchanged || out.Account.ID != made.Account.ID {
 		t.Errorf("the login leads to %s, %s, %v", out.Account.Email, out.Outcome, err)
 	}
 	const base = "https://localhost:8443/v1/accounts/"
 	link := provider.NewAccountLink{
-		LeftAccount: field.Some(href.Link{Href: base + made.Account.ID.String()}), RightAccount: field.Some(href.Link{Href: base + boss.ID.String()}),
+		LeftAccount:  field.Some(href.Link{Href: base + made.Account.ID.String()}),
+		RightAccount: field.Some(href.Link{Href: base + boss.ID.String()}),
 	}
 	if _, err := svc.CreateAccountLink(t.Context(), tenant, link); !errors.Is(err, apierr.OutsideDomains) {
 		t.Errorf("a link by the API returned %v, want %v", err, apierr.OutsideDomains)

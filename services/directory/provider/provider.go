@@ -116,7 +116,8 @@ func (s *Service) applyProvider(p *store.Provider, in NewProvider, isNew bool) e
 		{"scope", scopes.Given()}, {"forceAuthn", in.ForceAuthn.Given()},
 		{"acceptForeignTokens", in.AcceptForeignTokens.Given()}, {"agent", in.Agent.Given()},
 		{"clockSkew", in.ClockSkew.Given()}, {"trustsReusedEmails", in.TrustsReusedEmails.Given()},
-		{"userInfoMappingRules", in.UserInfoMappingRules.Given()}, {"attributeStatementMappingRules", in.AttributeStatementMappingRules.Given()},
+		{"userInfoMappingRules", in.UserInfoMappingRules.Given()},
+		{"attributeStatementMappingRules", in.AttributeStatementMappingRules.Given()},
 	} {
 		if other.given && providerType.members[other.name] == 0 {
 			return directory.UnusedMember(other.name)
@@ -138,7 +139,8 @@ func (s *Service) applyProvider(p *store.Provider, in NewProvider, isNew bool) e
 	}
 	refusal := errs.First()
 	if _, named := providerTypes[p.ProviderID]; !named && isNew && errors.Is(refusal, apierr.Required) {
-		return apierr.Required.Because("%s; %q is taken for a generic OAuth provider, as it is none of %s", apierr.From(refusal).Reason,
+		return apierr.Required.Because("%s; %q is taken for a generic OAuth provider, as it is none of %s",
+			apierr.From(refusal).Reason,
 			p.ProviderID, s.providerIDs())
 	}
 	return refusal

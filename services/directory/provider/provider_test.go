@@ -46,7 +46,8 @@ func newDirectory(name string, in provider.NewProvider) provider.NewDirectory {
 func TestTheKeyOfASAMLDirectoryIsSealedAndFitsItsCertificate(t *testing.T) {
 	svc, db, ring, tenant := sealing(t)
 	d, err := svc.CreateDirectoryIn(t.Context(), tenant, newDirectory("SAML", provider.NewProvider{
-		ProviderID: field.Some("saml"), SSOLoginURL: field.Some("https://idp.localhost/login"), SSOLogoutURL: field.Some("https://idp.localhost/logout"),
+		ProviderID: field.Some("saml"), SSOLoginURL: field.Some("https://idp.localhost/login"),
+		SSOLogoutURL:           field.Some("https://idp.localhost/logout"),
 		EncodedX509SigningCert: field.Some(certtest.Now().Chain()),
 	}))
 	if err != nil {
@@ -56,7 +57,8 @@ func TestTheKeyOfASAMLDirectoryIsSealedAndFitsItsCertificate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sealed, err := pg.Value[[]byte](t.Context(), db, `SELECT private_key_sealed FROM saml_service_providers WHERE id = $1`, p.MetadataID)
+	sealed, err := pg.Value[[]byte](t.Context(), db, `SELECT private_key_sealed FROM saml_service_providers WHERE id = $1`,
+		p.MetadataID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,14 +98,17 @@ func TestProviderDataShowsFactsAndTokens(t *testing.T) {
 	}
 	insert := func(account id.ID, external string) error {
 		// Connectors will write these rows; there is none yet.
-		if _, err := pg.Exec(t.Context(), db, `INSERT INTO accounts (tenant_id, id, directory_id, username, username_folded, email, email_folded,
+		if _, err := pg.Exec(t.Context(),
+			db, `INSERT INTO accounts (tenant_id, id, directory_id, username, username_folded, email, email_folded,
 			status, email_verification_status, created_at, modified_at) VALUES ($1, $2, $3, $4, $4, $4, $4, 'ENABLED', 'VERIFIED', $5, $5)`,
 			tenant, account, d.ID, account.String()+"@example.test", now()); err != nil {
 			return err
 		}
-		_, err := pg.Exec(t.Context(), db, `INSERT INTO provider_data (tenant_id, account_id, directory_id, external_id, claims, tokens_sealed, created_at, modified_at)
+		_, err := pg.Exec(t.Context(),
+			db, `INSERT INTO provider_data (tenant_id, account_id, directory_id, external_id, claims, tokens_sealed, created_at, modified_at)
 			VALUES ($1, $2, $3, $4, '{"userInfo": {"id": 108}}', $5, $6, $6)`,
-			tenant, account, d.ID, external, ring.Seal(`{"accessToken":"a token"}`, "directory.providerdata/"+account.String()), now())
+			tenant, account, d.ID, external, ring.Seal(`{"accessToken":"a token"}`, "directory.providerdata/"+account.String()),
+			now())
 		return err
 	}
 	account := id.New(now())

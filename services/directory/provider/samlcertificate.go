@@ -11,9 +11,9 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-var samlCertificates, _ = otel.Meter("directory").Int64Gauge("doorward_directory_saml_certificates", metric.WithDescription(
-	"SAML directories whose identity provider certificate expires within 30 days (state expiring), has expired (expired) or has not begun "+
-		"(not_yet_valid)"))
+var samlCertificates, _ = otel.Meter("directory").Int64Gauge("doorward_directory_saml_certificates",
+	metric.WithDescription("SAML directories whose identity provider certificate expires within 30 days "+
+		"(state expiring), has expired (expired) or has not begun (not_yet_valid)"))
 
 // WatchSAMLCertificates is the worker that warns of signing certificates of identity providers by their
 // dates. The logins of their directories go on.

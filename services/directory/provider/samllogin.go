@@ -65,7 +65,8 @@ func (s *Service) samlKeyPair(ctx context.Context, sp store.SAMLServiceProvider)
 
 // BeginSAMLLogin returns the URL of the identity provider with a signed authentication request
 // (SP-initiated login).
-func (s *Service) BeginSAMLLogin(ctx context.Context, in directoryapi.BeginSAMLLogin) (out directoryapi.SAMLRedirect, err error) {
+func (s *Service) BeginSAMLLogin(ctx context.Context,
+	in directoryapi.BeginSAMLLogin) (out directoryapi.SAMLRedirect, err error) {
 	p, err := s.samlProvider(ctx, in.Tenant, in.Directory)
 	if err != nil {
 		return out, err
@@ -86,7 +87,8 @@ func (s *Service) BeginSAMLLogin(ctx context.Context, in directoryapi.BeginSAMLL
 
 // SAMLLogout returns the URL of the identity provider with a signed logout request (single logout,
 // SLO), or an empty one where the identity provider has none.
-func (s *Service) SAMLLogout(ctx context.Context, in directoryapi.SAMLLogout) (out directoryapi.SAMLRedirect, err error) {
+func (s *Service) SAMLLogout(ctx context.Context,
+	in directoryapi.SAMLLogout) (out directoryapi.SAMLRedirect, err error) {
 	p, err := s.samlProvider(ctx, in.Tenant, in.Session.Directory)
 	if err != nil {
 		return out, err
@@ -107,15 +109,18 @@ func (s *Service) SAMLLogout(ctx context.Context, in directoryapi.SAMLLogout) (o
 
 // FinishSAMLLogin verifies a SAML response (pkg/saml/verifyresponse.go) and returns the account of its
 // user, which it creates at the first login (just-in-time provisioning, account.go).
-func (s *Service) FinishSAMLLogin(ctx context.Context, in directoryapi.FinishSAMLLogin) (out directoryapi.SAMLLogin, err error) {
+func (s *Service) FinishSAMLLogin(ctx context.Context,
+	in directoryapi.FinishSAMLLogin) (out directoryapi.SAMLLogin, err error) {
 	p, err := s.samlProvider(ctx, in.Tenant, in.Directory)
 	if err != nil {
 		return out, err
 	}
 	expected := saml.ServiceProvider{
-		EntityID: SAMLEntityID(s.core.Alias(), p.DirectoryID), ConsumerURL: s.samlConsumerURL(p.DirectoryID), RequestID: in.RequestID,
+		EntityID: SAMLEntityID(s.core.Alias(), p.DirectoryID), ConsumerURL: s.samlConsumerURL(p.DirectoryID),
+		RequestID:    in.RequestID,
 		Certificates: p.Settings.SigningCertificates(), AllowSHA1: *p.Settings.RequestSignatureAlgorithm == saml.SHA1,
-		KeyPair: func() (saml.KeyPair, error) { return s.samlKeyPair(ctx, p.SAML) }, ClockSkew: defaultClockSkew * time.Second, Now: s.now(),
+		KeyPair:   func() (saml.KeyPair, error) { return s.samlKeyPair(ctx, p.SAML) },
+		ClockSkew: defaultClockSkew * time.Second, Now: s.now(),
 	}
 	if skew := p.Settings.ClockSkew; skew != nil {
 		expected.ClockSkew = time.Duration(*skew) * time.Second
@@ -169,7 +174,8 @@ func (s *Service) samlAccount(
 
 // useAssertion prevents the replay of an assertion: an assertion that was used before is
 // apierr.SAMLMalformed. Statements that queueMore queues are sent in the same round trip.
-func (s *Service) useAssertion(ctx context.Context, p store.Provider, login saml.Login, queueMore func(*store.Tx)) error {
+func (s *Service) useAssertion(ctx context.Context, p store.Provider, login saml.Login,
+	queueMore func(*store.Tx)) error {
 	digest := sha256.Sum256([]byte(login.AssertionID))
 	var used *[]store.SAMLAssertion
 	err := s.store.Tx(ctx, func(tx *store.Tx) error {
@@ -196,7 +202,8 @@ func samlUser(p store.AccountProvider, login saml.Login) directoryapi.ProviderUs
 	}
 	var unmapped []saml.Attribute
 	for _, a := range login.Attributes {
-		user.Attributes = append(user.Attributes, directoryapi.ProviderAttribute{Name: a.Name, NameFormat: a.NameFormat, Values: a.Values})
+		user.Attributes = append(user.Attributes,
+			directoryapi.ProviderAttribute{Name: a.Name, NameFormat: a.NameFormat, Values: a.Values})
 		if len(a.Values) > 0 && !slices.ContainsFunc(p.Rules, func(r mappingrule.Rule) bool { return isMapped(r, a) }) {
 			unmapped = append(unmapped, a)
 		}

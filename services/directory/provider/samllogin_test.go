@@ -21,10 +21,12 @@ import (
 )
 
 // samlDirectory makes a directory whose identity provider signs with the key pair.
-func samlDirectory(t *testing.T, svc *app.Service, tenant id.ID, pair saml.KeyPair, rules ...mappingrule.NewRule) id.ID {
+func samlDirectory(t *testing.T, svc *app.Service, tenant id.ID, pair saml.KeyPair,
+	rules ...mappingrule.NewRule) id.ID {
 	t.Helper()
 	d, err := svc.CreateDirectoryIn(t.Context(), tenant, newDirectory(id.New(now()).String(), provider.NewProvider{
-		ProviderID: field.Some("saml"), SSOLoginURL: field.Some("https://idp.test/sso"), SSOLogoutURL: field.Some("https://idp.test/slo"),
+		ProviderID: field.Some("saml"), SSOLoginURL: field.Some("https://idp.test/sso"),
+		SSOLogoutURL:                   field.Some("https://idp.test/slo"),
 		EncodedX509SigningCert:         field.Some(pair.Certificate),
 		AttributeStatementMappingRules: field.Some(mappingrule.Change{Items: field.Some(rules)}),
 	}))
@@ -44,9 +46,11 @@ func samlKeys(t *testing.T, at time.Time) saml.KeyPair {
 }
 
 // answer is a login that the identity provider begins.
-func answer(t *testing.T, tenant, at id.ID, pair saml.KeyPair, nameID string, attributes ...saml.Attribute) directoryapi.FinishSAMLLogin {
+func answer(t *testing.T, tenant, at id.ID, pair saml.KeyPair, nameID string,
+	attributes ...saml.Attribute) directoryapi.FinishSAMLLogin {
 	t.Helper()
-	return answerOf(t, tenant, at, pair, saml.Response{NameID: nameID, NameIDFormat: saml.TransientNameID, Attributes: attributes, Now: now()})
+	return answerOf(t, tenant, at, pair,
+		saml.Response{NameID: nameID, NameIDFormat: saml.TransientNameID, Attributes: attributes, Now: now()})
 }
 
 // answerOf is answer with any name, attributes and time.
@@ -58,14 +62,17 @@ func answerOf(t *testing.T, tenant, at id.ID, pair saml.KeyPair, in saml.Respons
 	if err != nil {
 		t.Fatal(err)
 	}
-	return directoryapi.FinishSAMLLogin{Tenant: tenant, Directory: at, Response: secure.Secret(base64.StdEncoding.EncodeToString(signed))}
+	return directoryapi.FinishSAMLLogin{
+		Tenant: tenant, Directory: at, Response: secure.Secret(base64.StdEncoding.EncodeToString(signed)),
+	}
 }
 
 func TestWhatAnAssertionSaysOfAUser(t *testing.T) {
 	t.Parallel()
 	svc, _, _, tenant := sealing(t)
 	pair := samlKeys(t, now())
-	at := samlDirectory(t, svc, tenant, pair, rule("title", "customData.title"), rule("urn:x:mail", "customData.otherMail"),
+	at := samlDirectory(t, svc, tenant, pair, rule("title", "customData.title"),
+		rule("urn:x:mail", "customData.otherMail"),
 		mappingrule.NewRule{NameFormat: field.Some("urn:f"), AccountAttributes: field.Some([]string{"middleName"})})
 	attribute := func(name string, values ...string) saml.Attribute { return saml.Attribute{Name: name, Values: values} }
 	for what, c := range map[string]struct {
@@ -73,13 +80,31 @@ func TestWhatAnAssertionSaysOfAUser(t *testing.T) {
 		attributes                     []saml.Attribute
 		email, given, surname, refusal string
 	}{
-		"the NameID is the email":               {nameID: "jo@example.test", email: "jo@example.test"},
-		"well-known names":                      {"x", []saml.Attribute{attribute("http://schemas/emailaddress", "a@example.test", "b@example.test"), attribute("x/givenName", "Jo"), attribute("sn", "Doe")}, "a@example.test", "Jo", "Doe", ""},
-		"an attribute before the NameID":        {"n@example.test", []saml.Attribute{attribute("mail", "m@example.test")}, "m@example.test", "", "", ""},
-		"a mapped name is not well known":       {"u@example.test", []saml.Attribute{attribute("urn:x:mail", "m2@example.test")}, "u@example.test", "", "", ""},
-		"names of Okta":                         {"x", []saml.Attribute{attribute("User.email", "o@example.test"), attribute("firstName", "Jo"), attribute("User.LastName", "Doe")}, "o@example.test", "Jo", "Doe", ""},
-		"a name of its own before a longer one": {"x", []saml.Attribute{attribute("backupEmail", "b2@example.test"), attribute("urn:x:Email", "o2@example.test"), attribute("nextOfKinLastName", "Roe"), attribute("lastname", "Doe")}, "o2@example.test", "", "Doe", ""},
-		"no email":                              {nameID: "x", refusal: "none"},
+		"the NameID is the email": {nameID: "jo@example.test", email: "jo@example.test"},
+		"well-known names": {
+			"x", []saml.Attribute{
+				attribute("http://schemas/emailaddress", "a@example.test", "b@example.test"), attribute("x/givenName", "Jo"),
+				attribute("sn", "Doe"),
+			}, "a@example.test", "Jo", "Doe", "",
+		},
+		"an attribute before the NameID": {
+			"n@example.test", []saml.Attribute{attribute("mail", "m@example.test")}, "m@example.test", "", "", "",
+		},
+		"a mapped name is not well known": {
+			"u@example.test", []saml.Attribute{attribute("urn:x:mail", "m2@example.test")}, "u@example.test", "", "", "",
+		},
+		"names of Okta": {
+			"x", []saml.Attribute{
+				attribute("User.email", "o@example.test"), attribute("firstName", "Jo"), attribute("User.LastName", "Doe"),
+			}, "o@example.test", "Jo", "Doe", "",
+		},
+		"a name of its own before a longer one": {
+			"x", []saml.Attribute{
+				attribute("backupEmail", "b2@example.test"), attribute("urn:x:Email", "o2@example.test"),
+				attribute("nextOfKinLastName", "Roe"), attribute("lastname", "Doe"),
+			}, "o2@example.test", "", "Doe", "",
+		},
+		"no email": {nameID: "x", refusal: "none"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			login, err := svc.FinishSAMLLogin(t.Context(), answer(t, tenant, at, pair, c.nameID, c.attributes...))
@@ -99,14 +124,16 @@ func TestWhatAnAssertionSaysOfAUser(t *testing.T) {
 			if a.Surname != nil {
 				surname = *a.Surname
 			}
-			if a.Email != c.email || given != c.given || surname != c.surname || a.EmailVerificationStatus != directoryapi.Verified || login.Session.NameID != c.nameID {
+			if a.Email != c.email || given != c.given || surname != c.surname ||
+				a.EmailVerificationStatus != directoryapi.Verified || login.Session.NameID != c.nameID {
 				t.Errorf("the account is %+v, the session %+v", a, login.Session)
 			}
 		})
 	}
 	t.Run("rules by name and by format, and provider data at the top", func(t *testing.T) {
 		formatted := saml.Attribute{Name: "any", NameFormat: "urn:f", Values: []string{"Mid"}}
-		login, err := svc.FinishSAMLLogin(t.Context(), answer(t, tenant, at, pair, "r@example.test", attribute("title", "Dr"), formatted, attribute("groups", "a", "b")))
+		login, err := svc.FinishSAMLLogin(t.Context(),
+			answer(t, tenant, at, pair, "r@example.test", attribute("title", "Dr"), formatted, attribute("groups", "a", "b")))
 		if err != nil || login.Account.MiddleName == nil || *login.Account.MiddleName != "Mid" {
 			t.Fatalf("it is %+v, %v", login, err)
 		}
@@ -142,7 +169,8 @@ func TestAnAssertionIsUsedOnce(t *testing.T) {
 	if used != 1 {
 		t.Errorf("it is used %d times", used)
 	}
-	if n, err := pg.Value[int](t.Context(), db, `SELECT count(*) FROM saml_assertions WHERE tenant_id = $1`, tenant); err != nil || n != 1 {
+	if n, err := pg.Value[int](t.Context(), db, `SELECT count(*) FROM saml_assertions WHERE tenant_id = $1`,
+		tenant); err != nil || n != 1 {
 		t.Errorf("%d are kept, %v", n, err)
 	}
 	t.Run("also where the account may not log in", func(t *testing.T) {
@@ -152,7 +180,8 @@ func TestAnAssertionIsUsedOnce(t *testing.T) {
 		}
 		set := func(status string) {
 			t.Helper()
-			if err := pg.MustChange(t.Context(), db, `UPDATE accounts SET status = $2 WHERE tenant_id = $1 AND email = 'sam@example.test'`,
+			if err := pg.MustChange(t.Context(), db,
+				`UPDATE accounts SET status = $2 WHERE tenant_id = $1 AND email = 'sam@example.test'`,
 				tenant, status); err != nil {
 				t.Fatal(err)
 			}
@@ -183,7 +212,8 @@ func TestAPersistentNameIDIsTheUser(t *testing.T) {
 	at := samlDirectory(t, svc, tenant, pair)
 	login := func(format, name, email string) (directoryapi.SAMLLogin, error) {
 		return svc.FinishSAMLLogin(t.Context(), answerOf(t, tenant, at, pair, saml.Response{
-			NameID: name, NameIDFormat: format, Attributes: []saml.Attribute{{Name: "email", Values: []string{email}}}, Now: now(),
+			NameID: name, NameIDFormat: format, Attributes: []saml.Attribute{{Name: "email", Values: []string{email}}},
+			Now: now(),
 		}))
 	}
 	want := func(what string, account directoryapi.Account, format, name, email, wantEmail string) {
@@ -197,24 +227,31 @@ func TestAPersistentNameIDIsTheUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want("the first persistent NameID of a known email", jo.Account, saml.PersistentNameID, "id-1", "jo@example.test", "jo@example.test")
-	want("the NameID with another email", jo.Account, saml.PersistentNameID, "id-1", "jo.doe@example.test", "jo.doe@example.test")
-	want("a login without a persistent NameID", jo.Account, saml.EmailNameID, "jo.doe@example.test", "jo.doe@example.test", "jo.doe@example.test")
+	want("the first persistent NameID of a known email", jo.Account, saml.PersistentNameID, "id-1", "jo@example.test",
+		"jo@example.test")
+	want("the NameID with another email", jo.Account, saml.PersistentNameID, "id-1", "jo.doe@example.test",
+		"jo.doe@example.test")
+	want("a login without a persistent NameID", jo.Account, saml.EmailNameID, "jo.doe@example.test", "jo.doe@example.test",
+		"jo.doe@example.test")
 	want("the NameID after that", jo.Account, saml.PersistentNameID, "id-1", "jo@example.test", "jo@example.test")
 	sam, err := login(saml.PersistentNameID, "id-2", "sam@example.test")
 	if err != nil || sam.Account.ID == jo.Account.ID {
 		t.Fatalf("another user is %+v, %v", sam, err)
 	}
-	want("the NameID with the email of another account", jo.Account, saml.PersistentNameID, "id-1", "sam@example.test", "jo@example.test")
+	want("the NameID with the email of another account", jo.Account, saml.PersistentNameID, "id-1", "sam@example.test",
+		"jo@example.test")
 	if got, err := login(saml.PersistentNameID, "id-3", "jo@example.test"); !errors.Is(err, apierr.SAMLMalformed) {
 		t.Errorf("a known email with another persistent NameID returned %+v, %v", got.Account.ID, err)
 	}
-	if _, err := svc.UpdateProvider(t.Context(), id.Ref{Tenant: tenant, ID: at}, provider.NewProvider{TrustsReusedEmails: field.Some(true)}); err != nil {
+	if _, err := svc.UpdateProvider(t.Context(), id.Ref{Tenant: tenant, ID: at},
+		provider.NewProvider{TrustsReusedEmails: field.Some(true)}); err != nil {
 		t.Fatal(err)
 	}
-	want("with trustsReusedEmails, a known email with another persistent NameID", jo.Account, saml.PersistentNameID, "id-3", "jo@example.test",
+	want("with trustsReusedEmails, a known email with another persistent NameID", jo.Account, saml.PersistentNameID,
+		"id-3", "jo@example.test",
 		"jo@example.test")
-	want("the NameID that took over", jo.Account, saml.PersistentNameID, "id-3", "jo@new.example.test", "jo@new.example.test")
+	want("the NameID that took over", jo.Account, saml.PersistentNameID, "id-3", "jo@new.example.test",
+		"jo@new.example.test")
 }
 
 // Clocks of well-kept identity providers are a minute or two off.
@@ -242,7 +279,8 @@ func TestTheClockOfAnIdentityProviderMayDiffer(t *testing.T) {
 	}
 	check(3 * time.Minute)
 	for seconds, want := range map[int]error{-1: apierr.BelowMinimum, 301: apierr.AboveMaximum, 0: nil} {
-		if _, err := svc.UpdateProvider(t.Context(), id.Ref{Tenant: tenant, ID: at}, provider.NewProvider{ClockSkew: field.Some(seconds)}); !errors.Is(err, want) {
+		if _, err := svc.UpdateProvider(t.Context(), id.Ref{Tenant: tenant, ID: at},
+			provider.NewProvider{ClockSkew: field.Some(seconds)}); !errors.Is(err, want) {
 			t.Errorf("a clockSkew of %d returned %v, want %v", seconds, err, want)
 		}
 	}

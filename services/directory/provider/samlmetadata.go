@@ -98,7 +98,8 @@ func (s *Service) readChangedMetadata(ctx context.Context, directory id.Ref, in 
 // the same body, as they do when they are read again. A provider has metadata or their address, the one
 // that was sent last.
 func applyMetadata(p *store.Provider, in *NewProvider, now time.Time) error {
-	if in.Metadata.Present && !in.Metadata.Given() && p.Settings.MetadataURL == nil || in.MetadataURL.Present && !in.MetadataURL.Given() {
+	if in.Metadata.Present && !in.Metadata.Given() && p.Settings.MetadataURL == nil || in.MetadataURL.Present &&
+		!in.MetadataURL.Given() {
 		p.MetadataDueAt = nil
 	}
 	if in.read == nil {

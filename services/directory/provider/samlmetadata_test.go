@@ -53,7 +53,8 @@ func TestMetadataFillInAProvider(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := svc.Provider(t.Context(), id.Ref{Tenant: tenant, ID: at})
-	if err != nil || *p.Settings.SSOLoginURL != "https://idp.test/redirect" || *p.Settings.EntityID != "urn:idp" || p.Settings.SSOLogoutURL != nil ||
+	if err != nil || *p.Settings.SSOLoginURL != "https://idp.test/redirect" || *p.Settings.EntityID != "urn:idp" ||
+		p.Settings.SSOLogoutURL != nil ||
 		*p.Settings.Metadata != idpMetadata(pairs[:3]...) || len(p.Settings.SigningCertificates()) != 3 {
 		t.Errorf("the provider is %+v, %v", p.Settings, err)
 	}
@@ -64,10 +65,13 @@ func TestMetadataFillInAProvider(t *testing.T) {
 		}
 	}
 	for what, text := range map[string]string{
-		"no XML": "x", "another document": "<a/>", "no certificate": idpMetadata(), "a service provider": strings.ReplaceAll(idpMetadata(pairs[0]), "IDPSSODescriptor", "SPSSODescriptor"),
+		"no XML": "x", "another document": "<a/>", "no certificate": idpMetadata(),
+		"a service provider": strings.ReplaceAll(idpMetadata(pairs[0]), "IDPSSODescriptor",
+			"SPSSODescriptor"),
 		"no address for requests by HTTP-Redirect": strings.ReplaceAll(idpMetadata(pairs[0]), "HTTP-Redirect", "SOAP"),
 		"a certificate that is none":               strings.Replace(idpMetadata(pairs[0]), "MII", "AII", 1),
-		"an address that is none":                  strings.Replace(idpMetadata(pairs[0]), "https://idp.test/redirect", "javascript:x", 1),
+		"an address that is none": strings.Replace(idpMetadata(pairs[0]), "https://idp.test/redirect",
+			"javascript:x", 1),
 	} {
 		if _, err := create(provider.NewProvider{Metadata: field.Some(text)}); !errors.Is(err, apierr.Format) {
 			t.Errorf("a provider with %s returned %v", what, err)
@@ -95,7 +99,9 @@ func TestMetadataAreReadAgainEachDay(t *testing.T) {
 	t.Cleanup(server.Close)
 	guard, err := outbound.ParseGuard([]string{"127.0.0.0/8", "::1"})
 	if err == nil {
-		guard, err = guard.Trusting(string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
+		guard, err = guard.Trusting(string(pem.EncodeToMemory(&pem.Block{
+			Type: "CERTIFICATE", Bytes: server.Certificate().Raw,
+		})))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +129,8 @@ func TestMetadataAreReadAgainEachDay(t *testing.T) {
 	}
 	refresh := func(after time.Duration) {
 		t.Helper()
-		if err := pg.MustChange(t.Context(), db, `UPDATE providers SET metadata_due_at = metadata_due_at - $2::interval WHERE tenant_id = $1`, tenant,
+		if err := pg.MustChange(t.Context(), db,
+			`UPDATE providers SET metadata_due_at = metadata_due_at - $2::interval WHERE tenant_id = $1`, tenant,
 			after); err != nil {
 			t.Fatal(err)
 		}

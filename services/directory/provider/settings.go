@@ -39,12 +39,26 @@ func (in NewProvider) textMembers(to *store.ProviderSettings, secret **string) [
 		{name: "clientSecret", in: in.ClientSecret, to: secret, most: maxCredential},
 		{name: "redirectUri", in: redirect, to: &to.RedirectURI, most: maxURL},
 		{name: "hd", in: in.HD, to: &to.HD, most: directory.MaxName},
-		{name: "display", in: in.Display, to: &to.Display, most: directory.MaxName, check: enumOf("page", "popup", "touch", "wap")},
-		{name: "accessType", in: in.AccessType, to: &to.AccessType, most: directory.MaxName, check: enumOf("online", "offline")},
-		{name: "authorizationEndpoint", in: in.AuthorizationEndpoint, to: &to.AuthorizationEndpoint, most: maxURL, check: field.URL("https")},
+		{
+			name: "display", in: in.Display, to: &to.Display, most: directory.MaxName,
+			check: enumOf("page", "popup", "touch", "wap"),
+		},
+		{
+			name: "accessType", in: in.AccessType, to: &to.AccessType, most: directory.MaxName,
+			check: enumOf("online", "offline"),
+		},
+		{
+			name: "authorizationEndpoint", in: in.AuthorizationEndpoint, to: &to.AuthorizationEndpoint, most: maxURL,
+			check: field.URL("https"),
+		},
 		{name: "tokenEndpoint", in: in.TokenEndpoint, to: &to.TokenEndpoint, most: maxURL, check: field.URL("https")},
-		{name: "resourceEndpoint", in: in.ResourceEndpoint, to: &to.ResourceEndpoint, most: maxURL, check: field.URL("https")},
-		{name: "introspectionEndpoint", in: in.IntrospectionEndpoint, to: &to.IntrospectionEndpoint, most: maxURL, check: field.URL("https")},
+		{
+			name: "resourceEndpoint", in: in.ResourceEndpoint, to: &to.ResourceEndpoint, most: maxURL, check: field.URL("https"),
+		},
+		{
+			name: "introspectionEndpoint", in: in.IntrospectionEndpoint, to: &to.IntrospectionEndpoint, most: maxURL,
+			check: field.URL("https"),
+		},
 		{name: "discoveryUrl", in: in.DiscoveryURL, to: &to.DiscoveryURL, most: maxURL, check: field.URL("https")},
 		{name: "idField", in: in.IDField, to: &to.IDField, most: directory.MaxName, check: idField, fallback: "id"},
 		{name: "accessTokenType", in: in.AccessTokenType, to: &to.AccessTokenType, most: directory.MaxName,
@@ -53,12 +67,14 @@ func (in NewProvider) textMembers(to *store.ProviderSettings, secret **string) [
 		{name: "ssoLogoutUrl", in: in.SSOLogoutURL, to: &to.SSOLogoutURL, most: maxURL, check: field.URL("https", "http")},
 		{name: "encodedX509SigningCert", in: in.EncodedX509SigningCert, to: &to.EncodedX509SigningCert, most: maxCertificate,
 			check: field.Certificate},
-		{name: "encodedX509SigningCertNext", in: in.EncodedX509SigningCertNext, to: &to.EncodedX509SigningCertNext, most: maxCertificate,
+		{name: "encodedX509SigningCertNext", in: in.EncodedX509SigningCertNext, to: &to.EncodedX509SigningCertNext,
+			most:  maxCertificate,
 			check: field.Certificate},
 		{name: "entityId", in: in.EntityID, to: &to.EntityID, most: maxURL},
 		{name: "metadata", in: in.Metadata, to: &to.Metadata, most: saml.MaxMetadata},
 		{name: "metadataUrl", in: in.MetadataURL, to: &to.MetadataURL, most: maxURL, check: field.URL("https")},
-		{name: "requestSignatureAlgorithm", in: in.RequestSignatureAlgorithm, to: &to.RequestSignatureAlgorithm, most: directory.MaxName,
+		{name: "requestSignatureAlgorithm", in: in.RequestSignatureAlgorithm, to: &to.RequestSignatureAlgorithm,
+			most:  directory.MaxName,
 			check: enumOf("RSA-SHA256", "RSA-SHA1"), fallback: "RSA-SHA256"},
 	}
 }

@@ -10,7 +10,8 @@ import (
 func TestIDField(t *testing.T) {
 	for path, want := range map[string]bool{
 		"id": true, "data.id": true, "items[0].user_id": true, "a[0][12].b-c.d": true, "über.ID$": true, "a[9999]": true,
-		"": false, ".": false, "a.": false, ".a": false, "a..b": false, "a[": false, "a[]": false, "a]": false, "[0].id": false, "a[-1]": false, "a[x]": false,
+		"": false, ".": false, "a.": false, ".a": false, "a..b": false, "a[": false, "a[]": false, "a]": false,
+		"[0].id": false, "a[-1]": false, "a[x]": false,
 		"a[0]b": false, "a b": false, "a\tb": false, "a[10000]": false, "a.[0]": false,
 	} {
 		if _, err := idField("idField", path); (err == nil) != want {

@@ -14,7 +14,8 @@ import (
 // SocialAccount finishes a social login (OAuth, OpenID Connect): it fetches the user from the
 // provider of a directory (package connect) and returns the account, which it creates at the first
 // login (account.go). No transaction is open while the provider is called.
-func (s *Service) SocialAccount(ctx context.Context, in directoryapi.SocialAccount) (directoryapi.ProviderAccountResult, error) {
+func (s *Service) SocialAccount(ctx context.Context,
+	in directoryapi.SocialAccount) (directoryapi.ProviderAccountResult, error) {
 	p, err := s.Provider(ctx, id.Ref{Tenant: in.Tenant, ID: in.Directory})
 	if err != nil {
 		return directoryapi.ProviderAccountResult{}, err
@@ -23,8 +24,9 @@ func (s *Service) SocialAccount(ctx context.Context, in directoryapi.SocialAccou
 		return directoryapi.ProviderAccountResult{}, err
 	}
 	user, err := s.client.User(ctx, connectProvider(p), connect.Login{
-		AccessToken: in.Login.AccessToken, AccessTokenSecret: in.Login.AccessTokenSecret, Code: in.Login.Code, RedirectURI: in.Login.RedirectURI,
-		Verifier: in.Login.Verifier, Nonce: in.Login.Nonce,
+		AccessToken: in.Login.AccessToken, AccessTokenSecret: in.Login.AccessTokenSecret, Code: in.Login.Code,
+		RedirectURI: in.Login.RedirectURI,
+		Verifier:    in.Login.Verifier, Nonce: in.Login.Nonce,
 	})
 	if err != nil {
 		return directoryapi.ProviderAccountResult{}, err
@@ -38,13 +40,15 @@ func (s *Service) SocialAccount(ctx context.Context, in directoryapi.SocialAccou
 func (s *Service) SocialAccountIn(
 	ctx context.Context, directory id.Ref, login directoryapi.SocialLogin,
 ) (directoryapi.ProviderAccountResult, error) {
-	return s.SocialAccount(ctx, directoryapi.SocialAccount{Tenant: directory.Tenant, Directory: directory.ID, Login: login})
+	return s.SocialAccount(ctx,
+		directoryapi.SocialAccount{Tenant: directory.Tenant, Directory: directory.ID, Login: login})
 }
 
 // checkLogin returns an error for a login that cannot be one at the provider of the directory.
 func checkLogin(p store.Provider, in directoryapi.SocialLogin) error {
 	if !directoryapi.IsSocial(p.ProviderID) || field.Fold(p.ProviderID) != in.Provider {
-		return apierr.Reference.Because("providerData.providerId: the directory has the provider %q, not a social provider %q",
+		return apierr.Reference.Because(
+			"providerData.providerId: the directory has the provider %q, not a social provider %q",
 			p.ProviderID, in.Provider)
 	}
 	if in.Provider == "linkedin" && in.Code != "" && in.RedirectURI == "" && p.Settings.RedirectURI == nil {
@@ -56,7 +60,8 @@ func checkLogin(p store.Provider, in directoryapi.SocialLogin) error {
 
 // BeginSocialLogin returns the URL to which a browser goes to log in at the provider of a
 // directory. The callback of the provider is handled by services/idsite/providercallback.go.
-func (s *Service) BeginSocialLogin(ctx context.Context, in directoryapi.BeginSocialLogin) (directoryapi.SocialLoginBegun, error) {
+func (s *Service) BeginSocialLogin(ctx context.Context,
+	in directoryapi.BeginSocialLogin) (directoryapi.SocialLoginBegun, error) {
 	p, err := s.Provider(ctx, id.Ref{Tenant: in.Tenant, ID: in.Directory})
 	if err != nil {
 		return directoryapi.SocialLoginBegun{}, err
@@ -77,10 +82,13 @@ func (s *Service) BeginSocialLogin(ctx context.Context, in directoryapi.BeginSoc
 func connectProvider(p store.Provider) connect.Provider {
 	s := p.Settings
 	return connect.Provider{
-		ID: p.ProviderID, ClientID: valueOf(s.ClientID), ClientSecret: p.ClientSecret, RedirectURI: valueOf(s.RedirectURI), Scope: s.Scope,
-		HD: valueOf(s.HD), Display: valueOf(s.Display), AccessType: valueOf(s.AccessType), DiscoveryURL: valueOf(s.DiscoveryURL),
+		ID: p.ProviderID, ClientID: valueOf(s.ClientID), ClientSecret: p.ClientSecret, RedirectURI: valueOf(s.RedirectURI),
+		Scope: s.Scope,
+		HD:    valueOf(s.HD), Display: valueOf(s.Display), AccessType: valueOf(s.AccessType),
+		DiscoveryURL: valueOf(s.DiscoveryURL),
 		Endpoints: connect.Endpoints{
-			Authorization: valueOf(s.AuthorizationEndpoint), Token: valueOf(s.TokenEndpoint), Resource: valueOf(s.ResourceEndpoint),
+			Authorization: valueOf(s.AuthorizationEndpoint), Token: valueOf(s.TokenEndpoint),
+			Resource:      valueOf(s.ResourceEndpoint),
 			Introspection: valueOf(s.IntrospectionEndpoint),
 		},
 		IDField: valueOf(s.IDField), AccessTokenType: valueOf(s.AccessTokenType),

@@ -39,7 +39,8 @@ var providerTypes = map[string]providerType{
 	"google": {
 		members: map[string]presence{
 			"clientId": required, "clientSecret": required, "redirectUri": required, "scope": optional,
-			"hd": optional, "display": optional, "accessType": optional, "userInfoMappingRules": optional, "acceptForeignTokens": optional,
+			"hd": optional, "display": optional, "accessType": optional, "userInfoMappingRules": optional,
+			"acceptForeignTokens": optional,
 		},
 		scope: []string{"profile", "email"},
 	},
@@ -52,7 +53,8 @@ var providerTypes = map[string]providerType{
 	"saml": {members: map[string]presence{
 		"ssoLoginUrl": required, "ssoLogoutUrl": required, "encodedX509SigningCert": required,
 		"encodedX509SigningCertNext": optional,
-		"requestSignatureAlgorithm":  optional, "forceAuthn": optional, "attributeStatementMappingRules": optional, "entityId": optional,
+		"requestSignatureAlgorithm":  optional, "forceAuthn": optional, "attributeStatementMappingRules": optional,
+		"entityId": optional,
 		"metadata": optional, "metadataUrl": optional, "clockSkew": optional, "trustsReusedEmails": optional,
 	}},
 }
@@ -67,15 +69,18 @@ var samlByMetadata = func() providerType {
 }()
 
 var socialMembers = map[string]presence{
-	"clientId": required, "clientSecret": required, "redirectUri": optional, "scope": optional, "userInfoMappingRules": optional,
-	"acceptForeignTokens": optional,
+	"clientId": required, "clientSecret": required, "redirectUri": optional, "scope": optional,
+	"userInfoMappingRules": optional,
+	"acceptForeignTokens":  optional,
 }
 
 // genericOAuth is the type of every other providerId
 // (docs/interface/directories.md#generic-oauth-20).
 var genericOAuth = providerType{members: map[string]presence{
-	"clientId": required, "clientSecret": required, "authorizationEndpoint": required, "tokenEndpoint": required, "resourceEndpoint": required,
-	"discoveryUrl": optional, "idField": optional, "accessTokenType": optional, "scope": optional, "userInfoMappingRules": optional,
+	"clientId": required, "clientSecret": required, "authorizationEndpoint": required, "tokenEndpoint": required,
+	"resourceEndpoint": required,
+	"discoveryUrl":     optional, "idField": optional, "accessTokenType": optional, "scope": optional,
+	"userInfoMappingRules":  optional,
 	"introspectionEndpoint": optional, "acceptForeignTokens": optional,
 }}
 
@@ -100,7 +105,8 @@ func typeOf(providerID string) providerType {
 func (s *Service) readProviderType(in NewProvider) (providerID, providerType string, err error) {
 	sent, err := field.Required(in.ProviderID, "providerId", directory.MaxName)
 	if errors.Is(err, apierr.Required) {
-		return "", "", apierr.Required.Because("providerId is required: %s, or a name of your own for a generic OAuth provider", s.providerIDs())
+		return "", "", apierr.Required.Because(
+			"providerId is required: %s, or a name of your own for a generic OAuth provider", s.providerIDs())
 	}
 	if err != nil {
 		return "", "", err
@@ -109,7 +115,8 @@ func (s *Service) readProviderType(in NewProvider) (providerID, providerType str
 	if _, named := providerTypes[providerID]; named {
 		if in.ProviderType.Given() && s.canonicalProviderID(in.ProviderType.Value) != providerID {
 			return "", "", apierr.Invalid.Because(
-				"providerType of the provider %q cannot be %q; a generic OAuth provider needs a providerId of its own", sent, in.ProviderType.Value)
+				"providerType of the provider %q cannot be %q; a generic OAuth provider needs a providerId of its own", sent,
+				in.ProviderType.Value)
 		}
 		return providerID, providerID, nil
 	}

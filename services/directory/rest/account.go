@@ -18,7 +18,8 @@ func updateAccount(svc *directory.Service, v views) fiber.Handler {
 	update := rest.Update(svc.UpdateAccount, v.Account)
 	return func(c *fiber.Ctx) error {
 		if c.Context().QueryArgs().Has("passwordFormat") {
-			return apierr.QueryUnsupported.Because("passwordFormat is for new accounts; the password of an account is changed in plain text")
+			return apierr.QueryUnsupported.Because(
+				"passwordFormat is for new accounts; the password of an account is changed in plain text")
 		}
 		return update(c)
 	}

@@ -22,7 +22,8 @@ func TestAccount(t *testing.T) {
 	made := b.Post(staff+"/accounts", jo).Want(201).Golden("account_created")
 	b.clock.Move(time.Minute)
 	b.Get(made.Href()).Want(200).Golden("account")
-	b.Post(made.Href(), `{"username":"jo","givenName":null,"middleName":"M","status":"disabled","emailVerificationStatus":"verified"}`).Want(200).Golden("account_updated")
+	b.Post(
+		made.Href(), `{"username":"jo","givenName":null,"middleName":"M","status":"disabled","emailVerificationStatus":"verified"}`).Want(200).Golden("account_updated")
 	b.Post(made.Href(), `{"email":"jo.doe@example.test"}`).Want(200).Golden("account_email_changed")
 	b.Get(staff + "/accounts?email=JO.DOE*&orderBy=surname%20desc&limit=1").Want(200).Golden("account_search")
 	b.Delete(made.Href()).Want(204)
@@ -46,7 +47,8 @@ func TestANewEmailIsNotVerifiedByWhatItsAccountWasBefore(t *testing.T) {
 		{"UNKNOWN", "UNKNOWN", "UNVERIFIED"},
 		{"UNKNOWN", "VERIFIED", "VERIFIED"},
 	} {
-		if _, err := pg.Exec(t.Context(), b.db, `UPDATE accounts SET email_verification_status = $1 WHERE email LIKE 'jo%'`, c.before); err != nil {
+		if _, err := pg.Exec(t.Context(), b.db, `UPDATE accounts SET email_verification_status = $1 WHERE email LIKE 'jo%'`,
+			c.before); err != nil {
 			t.Fatal(err)
 		}
 		if got := b.Post(account, change(c.sent)).Want(200).Text("emailVerificationStatus"); got != c.after {
@@ -106,7 +108,8 @@ func TestAccountRefusals(t *testing.T) {
 	b.Post(second.Href(), `{"nick":"x"}`).WantError(400, 2015)
 	b.Post(second.Href(), `{"username":"corp:al"}`).WantError(400, 2006)
 	b.Post(staff+"/accounts?registrationworkflowenabled=", account("")).WantError(400, 2101)
-	b.Post(staff+"/accounts?registrationWorkflowEnabled=true&REGISTRATIONWORKFLOWENABLED=false", account("")).WantError(400, 2102)
+	b.Post(staff+"/accounts?registrationWorkflowEnabled=true&REGISTRATIONWORKFLOWENABLED=false", account("")).
+		WantError(400, 2102)
 	b.Post(first.Href(), `{"emailVerificationStatus":"UNKNOWN"}`).WantError(400, 2003)
 	owner := base.To("accounts", b.signedUp.Owner.ID)
 	b.Post(owner, `{"status":"DISABLED"}`).WantError(400, 4002)
@@ -160,17 +163,21 @@ func TestAccountLimits(t *testing.T) {
 		b.Post(staff+"/accounts", account(fmt.Sprintf(`%q:"a\u0000b"`, name))).WantError(400, 2006)
 	}
 	email := func(length int) string {
-		return fmt.Sprintf(`{"email":%q,"password":"Changeme1!"}`, strings.Repeat("x", 64)+"@"+strings.Repeat(strings.Repeat("y", 60)+".", 3)+strings.Repeat("z", length-64-1-183))
+		return fmt.Sprintf(`{"email":%q,"password":"Changeme1!"}`,
+			strings.Repeat("x", 64)+"@"+strings.Repeat(strings.Repeat("y", 60)+".", 3)+strings.Repeat("z", length-64-1-183))
 	}
 	b.Post(staff+"/accounts", email(255)).Want(201)
 	b.Post(staff+"/accounts", email(256)).WantError(400, 2008)
-	for _, lookalike := range []string{"jo@example\u3002test", "jo@example\uff0etest", "jo\uff20example.test", "j\u200bo@example.test", "jo@.test", "jo@test.",
-		"\"j o\"@example.test", "jo@example.test,al@example.test", "j\u2003o@example.test", "j\u1680o@example.test", "@example.test",
+	for _, lookalike := range []string{"jo@example\u3002test", "jo@example\uff0etest", "jo\uff20example.test",
+		"j\u200bo@example.test", "jo@.test", "jo@test.",
+		"\"j o\"@example.test", "jo@example.test,al@example.test", "j\u2003o@example.test", "j\u1680o@example.test",
+		"@example.test",
 		"jo:x@example.test", "jo(x)@example.test", "jo,al@example.test"} {
 		b.Post(staff+"/accounts", fmt.Sprintf(`{"email":%q,"password":"Changeme1!"}`, lookalike)).WantError(400, 2006)
 	}
 	var odd string
-	for _, email := range []string{"jo..doe@example.test", "jo.@example.test", ".jo@example.test", "jo@my_host.example.test",
+	for _, email := range []string{"jo..doe@example.test", "jo.@example.test", ".jo@example.test",
+		"jo@my_host.example.test",
 		strings.Repeat("x", 68) + "@example.test", "x@example.123", "x@1.2.3.4", "jo@-a.test"} {
 		made := b.Post(staff+"/accounts", fmt.Sprintf(`{"email":%q,"password":"Changeme1!"}`, email)).Want(201)
 		if got := made.Object()["email"]; got != email {
@@ -182,7 +189,8 @@ func TestAccountLimits(t *testing.T) {
 	b.Post(odd, `{"email":"a\u202fb@example.test"}`).WantError(400, 2006)
 	// Three names of the longest characters are sorted by their beginning.
 	long := strings.Repeat("\U0001d400", 255)
-	b.Post(staff+"/accounts", account(fmt.Sprintf(`"givenName":%q,"middleName":%q,"surname":%q`, long, long, long))).Want(201)
+	b.Post(staff+"/accounts", account(fmt.Sprintf(`"givenName":%q,"middleName":%q,"surname":%q`, long, long, long))).
+		Want(201)
 }
 
 func TestTheLocaleOfAnAccount(t *testing.T) {
@@ -203,7 +211,9 @@ func TestTheLocaleOfAnAccount(t *testing.T) {
 	if got := b.found(accounts + "?orderBy=locale"); got != "jo@example.test al@example.test" {
 		t.Errorf("the accounts by their locales are %q, want the one without a locale last", got)
 	}
-	for _, bad := range []string{`""`, `"german"`, `"de_AT"`, `"de-DE-u-co-phonebk-attr-foo-bar-baz-qux"`, `"\u0064e\u0000"`} {
+	for _, bad := range []string{
+		`""`, `"german"`, `"de_AT"`, `"de-DE-u-co-phonebk-attr-foo-bar-baz-qux"`, `"\u0064e\u0000"`,
+	} {
 		b.Post(jo.Href(), `{"locale":`+bad+`}`).WantError(400, 2006)
 	}
 	b.Post(jo.Href(), `{"locale":1}`).WantError(400, 2004)
@@ -219,7 +229,8 @@ func TestUserNamesAndEmailsHaveOneForm(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	staff := b.directory("Staff")
-	b.Post(staff+"/accounts", `{"email":" Jos\u00e9@Example.test ","username":" \uff2a\uff4f ","password":"Changeme1!"}`).Want(201)
+	b.Post(staff+"/accounts", `{"email":" Jos\u00e9@Example.test ","username":" \uff2a\uff4f ","password":"Changeme1!"}`).
+		Want(201)
 	for _, body := range []string{
 		`{"email":"JOSE\u0301@EXAMPLE.TEST","password":"Changeme1!"}`,
 		`{"email":"other@example.test","username":"jo","password":"Changeme1!"}`,
@@ -254,7 +265,8 @@ func TestAClientMaySendBackWhatItRead(t *testing.T) {
 	b := newBench(t)
 	for kind, address := range b.estate() {
 		switch kind {
-		case "groupMemberships", "accountLinks", "schemas", "samlServiceProviderMetadatas", "x509certificates": // which cannot be updated
+		// which cannot be updated
+		case "groupMemberships", "accountLinks", "schemas", "samlServiceProviderMetadatas", "x509certificates":
 			continue
 		}
 		before := b.Get(address).Want(200)
@@ -273,17 +285,20 @@ func TestAccountsOfAMirror(t *testing.T) {
 	b := newBench(t)
 	staff := b.directory("Staff")
 	account := b.Post(staff+"/accounts", jo).Want(201)
-	if _, err := pg.Exec(t.Context(), b.db, `UPDATE directories SET provider_id = 'ldap' WHERE name = 'Staff'`); err != nil {
+	if _, err := pg.Exec(t.Context(), b.db,
+		`UPDATE directories SET provider_id = 'ldap' WHERE name = 'Staff'`); err != nil {
 		t.Fatal(err)
 	}
 	b.Post(staff+"/accounts", `{"email":"new@example.test","password":"Changeme1!"}`).WantError(400, 6100)
 	for _, body := range []string{
-		`{"username":"x"}`, `{"email":"x@example.test"}`, `{"password":"Changeme2!"}`, `{"givenName":"x"}`, `{"middleName":"x"}`, `{"surname":null}`,
+		`{"username":"x"}`, `{"email":"x@example.test"}`, `{"password":"Changeme2!"}`, `{"givenName":"x"}`,
+		`{"middleName":"x"}`, `{"surname":null}`,
 		`{"emailVerificationStatus":"VERIFIED"}`,
 	} {
 		b.Post(account.Href(), body).WantError(400, 7202)
 	}
-	b.Post(account.Href(), `{"status":"DISABLED","givenName":"Jo","customData":{"colour":"red"}}`).Want(200).Golden("account_of_mirror")
+	b.Post(account.Href(), `{"status":"DISABLED","givenName":"Jo","customData":{"colour":"red"}}`).Want(200).
+		Golden("account_of_mirror")
 	b.Delete(account.Href()).Want(204)
 }
 
@@ -310,12 +325,14 @@ func TestAnAdministratorSaysOfAnEmailThatItIsVerified(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	staff := b.directory("Staff")
-	made := b.Post(staff+"/accounts", `{"email":"a@example.test","password":"Changeme1!","emailVerificationStatus":"verified"}`).Want(201)
+	made := b.Post(staff+"/accounts",
+		`{"email":"a@example.test","password":"Changeme1!","emailVerificationStatus":"verified"}`).Want(201)
 	if got := made.Text("emailVerificationStatus"); got != "VERIFIED" {
 		t.Errorf("a new account has %q", got)
 	}
 	b.Post(creationPolicy(staff), `{"verificationEmailStatus":"ENABLED"}`).Want(200)
-	made = b.Post(staff+"/accounts", `{"email":"b@example.test","password":"Changeme1!","emailVerificationStatus":"VERIFIED"}`).Want(201)
+	made = b.Post(staff+"/accounts",
+		`{"email":"b@example.test","password":"Changeme1!","emailVerificationStatus":"VERIFIED"}`).Want(201)
 	if got := made.Text("status"); got != "ENABLED" || made.Object()["emailVerificationToken"] != nil {
 		t.Errorf("an account that is verified already is %s: %s", got, made.Body)
 	}
@@ -334,7 +351,8 @@ func TestALockedAccount(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = b.svc.Authenticate(t.Context(), directoryapi.Authenticate{
-			Tenant: ref.Tenant, Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: ref.ID}}, Login: "jo@example.test", Password: "Changeme1!",
+			Tenant: ref.Tenant, Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: ref.ID}},
+			Login: "jo@example.test", Password: "Changeme1!",
 		})
 		return err
 	}

@@ -18,7 +18,8 @@ func TestAccountLink(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	staff, guests, fans := b.directory("Staff"), b.directory("Guests"), b.directory("Fans")
-	jo, guest, fan := b.member(staff, "jo@example.test"), b.member(guests, "jo@guests.test"), b.member(fans, "jo@fans.test")
+	jo, guest, fan := b.member(staff, "jo@example.test"), b.member(guests, "jo@guests.test"),
+		b.member(fans, "jo@fans.test")
 	made := b.Post("/v1/accountLinks", ends(jo, guest)).Want(201).Golden("link_created")
 	b.Get(made.Href()).Want(200).Golden("link")
 	b.clock.Move(time.Minute)
@@ -75,7 +76,8 @@ func TestAccountLinkRefusals(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	staff, guests := b.directory("Staff"), b.directory("Guests")
-	jo, al, guest, other := b.member(staff, "jo@example.test"), b.member(staff, "al@example.test"), b.member(guests, "jo@guests.test"), b.member(guests, "al@guests.test")
+	jo, al, guest, other := b.member(staff, "jo@example.test"), b.member(staff, "al@example.test"),
+		b.member(guests, "jo@guests.test"), b.member(guests, "al@guests.test")
 	for _, c := range []struct {
 		body         string
 		status, code int
@@ -167,10 +169,14 @@ func TestParallelLinksKeepToTheLimits(t *testing.T) {
 	for i := range 15 {
 		others = append(others, b.member(b.directory(fmt.Sprintf("D%d", i)), "jo@example.test"))
 	}
-	if count := parallel(len(same), func(i int) resttest.Answer { return b.Post("/v1/accountLinks", ends(same[i], jo)) }); count[201] != 1 || count[409] != 9 {
+	if count := parallel(len(same),
+		func(i int) resttest.Answer { return b.Post("/v1/accountLinks", ends(same[i], jo)) }); count[201] != 1 ||
+		count[409] != 9 {
 		t.Errorf("answers by status: %v; want one link into the directory", count)
 	}
-	if count := parallel(len(others), func(i int) resttest.Answer { return b.Post("/v1/accountLinks", ends(jo, others[i])) }); count[201] != 9 || count[400] != 6 {
+	if count := parallel(len(others),
+		func(i int) resttest.Answer { return b.Post("/v1/accountLinks", ends(jo, others[i])) }); count[201] != 9 ||
+		count[400] != 6 {
 		t.Errorf("answers by status: %v; want nine more links", count)
 	}
 }

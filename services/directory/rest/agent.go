@@ -31,7 +31,9 @@ func lastSync(l *store.LastSync) *lastSyncView {
 	if l == nil {
 		return nil
 	}
-	return &lastSyncView{rest.Time(l.StartedAt), (*rest.Time)(l.CompletedAt), l.Accounts, l.Groups, l.Refused, l.Absent, l.Held}
+	return &lastSyncView{
+		rest.Time(l.StartedAt), (*rest.Time)(l.CompletedAt), l.Accounts, l.Groups, l.Refused, l.Absent, l.Held,
+	}
 }
 
 func (v views) agent(a store.Agent) agentView {

@@ -26,7 +26,8 @@ func TestAgent(t *testing.T) {
 	b.Get(ldap).Want(200).Golden("agent")
 	b.Get(ad).Want(200).Golden("agent_ad")
 	b.clock.Move(time.Minute)
-	b.Post(ldap, `{"id":"ignored","status":"ONLINE","config":{"baseDn":"dc=new","agentUserDnPassword":"new","directoryPort":null,"sslRequired":false,
+	b.Post(
+		ldap, `{"id":"ignored","status":"ONLINE","config":{"baseDn":"dc=new","agentUserDnPassword":"new","directoryPort":null,"sslRequired":false,
 		"accountConfig":{"dnSuffix":"ou=staff","middleNameRdn":"initials"},"groupConfig":{"membersRdn":"uniqueMember","objectFilter":"(ou=*)"}}}`).
 		Want(200).Golden("agent_updated")
 	b.Post(ldap, `{"config":{"accountConfig":{"dnSuffix":null}}}`).Want(200)
@@ -34,11 +35,13 @@ func TestAgent(t *testing.T) {
 	if answer := b.Post(ldap, string(b.Get(ldap).Body)).Want(200); answer.Text("status") != "OFFLINE" {
 		t.Errorf("a body changed the status: %s", answer.Body)
 	}
-	b.Post(ad, `{"config":{"referralMode":null,"ignoreReferralIssues":"true","pollInterval":null}}`).Want(200).Golden("agent_ad_updated")
+	b.Post(ad, `{"config":{"referralMode":null,"ignoreReferralIssues":"true","pollInterval":null}}`).Want(200).
+		Golden("agent_ad_updated")
 	b.Get(b.tenant() + "/agents?limit=1").Want(200).Golden("tenant_agents")
 	b.Delete(ldap).WantError(405, 1100)
 	b.Get("/v1/agents/"+id.New(b.clock.Now()).String()).WantError(404, 404)
-	if archive := b.Get(ldap + "/download").Want(200); archive.Header.Get("Content-Type") != "application/zip" || !bytes.HasPrefix(archive.Body, []byte("PK")) {
+	if archive := b.Get(ldap + "/download").
+		Want(200); archive.Header.Get("Content-Type") != "application/zip" || !bytes.HasPrefix(archive.Body, []byte("PK")) {
 		t.Errorf("the download is %q", archive.Header.Get("Content-Type"))
 	}
 }
@@ -53,15 +56,23 @@ func TestAgentRefusals(t *testing.T) {
 		code         int
 	}{
 		{"ldap", `null`, 2000}, {"ldap", `"x"`, 2004}, {"ldap", `{"host":"x"}`, 2015},
-		{"ldap", `{"accountConfig":null}`, 2000}, {"ldap", `{"groupConfig":null}`, 2000}, {"ldap", `{"accountConfig":[]}`, 2004},
+		{"ldap", `{"accountConfig":null}`, 2000}, {"ldap", `{"groupConfig":null}`, 2000},
+		{"ldap", `{"accountConfig":[]}`, 2004},
 		{"ldap", `{"accountConfig":{"usernameRnd":"uid"}}`, 2015}, {"ldap", `{"groupConfig":{"emailRdn":"mail"}}`, 2015},
-		{"ldap", `{"directoryHost":""}`, 2000}, {"ldap", `{"directoryHost":"` + long(256) + `"}`, 2008}, {"ldap", `{"baseDn":"` + long(1001) + `"}`, 2008},
-		{"ldap", `{"directoryPort":"many"}`, 2004}, {"ldap", `{"directoryPort":0}`, 2009}, {"ldap", `{"directoryPort":65536}`, 2010},
-		{"ldap", `{"pollInterval":0}`, 2009}, {"ldap", `{"pollInterval":10081}`, 2010}, {"ldap", `{"sslRequired":"perhaps"}`, 2004},
-		{"ldap", `{"agentUserDnPassword":null}`, 2000}, {"ldap", `{"referralMode":"follow"}`, 2017}, {"ldap", `{"ignoreReferralIssues":false}`, 2017},
-		{"ad", `{"referralMode":"throw"}`, 2003}, {"ad", `{"ignoreReferralIssues":1}`, 2004}, {"ad", `{"accountConfig":{"passwordRdn":"userPassword"}}`, 2017},
-		{"ldap", `{"accountConfig":{"passwordRdn":null}}`, 2000}, {"ldap", `{"accountConfig":{"objectFilter":"` + long(1001) + `"}}`, 2008},
-		{"ldap", `{"accountConfig":{"emailRdn":"` + long(256) + `"}}`, 2008}, {"ldap", `{"groupConfig":{"membersRdn":"` + long(256) + `"}}`, 2008},
+		{"ldap", `{"directoryHost":""}`, 2000}, {"ldap", `{"directoryHost":"` + long(256) + `"}`, 2008},
+		{"ldap", `{"baseDn":"` + long(1001) + `"}`, 2008},
+		{"ldap", `{"directoryPort":"many"}`, 2004}, {"ldap", `{"directoryPort":0}`, 2009},
+		{"ldap", `{"directoryPort":65536}`, 2010},
+		{"ldap", `{"pollInterval":0}`, 2009}, {"ldap", `{"pollInterval":10081}`, 2010},
+		{"ldap", `{"sslRequired":"perhaps"}`, 2004},
+		{"ldap", `{"agentUserDnPassword":null}`, 2000}, {"ldap", `{"referralMode":"follow"}`, 2017},
+		{"ldap", `{"ignoreReferralIssues":false}`, 2017},
+		{"ad", `{"referralMode":"throw"}`, 2003}, {"ad", `{"ignoreReferralIssues":1}`, 2004},
+		{"ad", `{"accountConfig":{"passwordRdn":"userPassword"}}`, 2017},
+		{"ldap", `{"accountConfig":{"passwordRdn":null}}`, 2000},
+		{"ldap", `{"accountConfig":{"objectFilter":"` + long(1001) + `"}}`, 2008},
+		{"ldap", `{"accountConfig":{"emailRdn":"` + long(256) + `"}}`, 2008},
+		{"ldap", `{"groupConfig":{"membersRdn":"` + long(256) + `"}}`, 2008},
 	} {
 		before := string(b.Get(agents[c.kind]).Body)
 		b.Post(agents[c.kind], `{"config":`+c.config+`}`).WantError(400, c.code)
@@ -70,7 +81,8 @@ func TestAgentRefusals(t *testing.T) {
 		}
 	}
 	b.Post(agents["ldap"], `{"colour":"red"}`).WantError(400, 2015)
-	b.Post(agents["ldap"], `{"config":{"directoryHost":"`+long(255)+`","baseDn":"`+long(1000)+`","directoryPort":65535,"pollInterval":"10080"}}`).Want(200)
+	b.Post(agents["ldap"], `{"config":{"directoryHost":"`+long(255)+`","baseDn":"`+long(1000)+
+		`","directoryPort":65535,"pollInterval":"10080"}}`).Want(200)
 	b.Post(agents["ad"], `{"config":{"directoryPort":1,"pollInterval":1,"accountConfig":{"passwordRdn":null}}}`).Want(200)
 }
 
@@ -78,8 +90,10 @@ func TestANewAgentNeedsAllOfItsParts(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	for _, member := range []string{
-		`"directoryHost":"ldap.internal",`, `"agentUserDn":"cn=agent,dc=corp",`, `"agentUserDnPassword":"agent password",`, `"baseDn":"dc=corp",`,
-		`"objectClass":"person",`, `"emailRdn":"mail",`, `"givenNameRdn":"givenName",`, `"surnameRdn":"sn",`, `,"passwordRdn":"userPassword"`,
+		`"directoryHost":"ldap.internal",`, `"agentUserDn":"cn=agent,dc=corp",`, `"agentUserDnPassword":"agent password",`,
+		`"baseDn":"dc=corp",`,
+		`"objectClass":"person",`, `"emailRdn":"mail",`, `"givenNameRdn":"givenName",`, `"surnameRdn":"sn",`,
+		`,"passwordRdn":"userPassword"`,
 		`"usernameRdn":"uid",`, `"objectClass":"groupOfUniqueNames",`, `"nameRdn":"cn",`, `,"descriptionRdn":"description"`,
 	} {
 		provider := strings.Replace(ldapProvider(``), member, "", 1)
@@ -89,12 +103,14 @@ func TestANewAgentNeedsAllOfItsParts(t *testing.T) {
 		b.Post("/v1/directories", `{"name":"L","provider":`+provider+`}`).WantError(400, 2000)
 	}
 	for agent, code := range map[string]int{
-		`{}`: 2000, `null`: 2000, `{"config":null}`: 2000, `{"config":{}}`: 2000, `{"colour":"red"}`: 2015, `{"href":"https://localhost:8443/v1/agents/x"}`: 2000,
+		`{}`: 2000, `null`: 2000, `{"config":null}`: 2000, `{"config":{}}`: 2000, `{"colour":"red"}`: 2015,
+		`{"href":"https://localhost:8443/v1/agents/x"}`: 2000,
 	} {
 		b.Post("/v1/directories", `{"name":"L","provider":{"providerId":"ldap","agent":`+agent+`}}`).WantError(400, code)
 	}
 	b.Post("/v1/directories", `{"name":"L","provider":`+ldapProvider(`,"referralMode":"follow"`)+`}`).WantError(400, 2017)
-	b.Post("/v1/directories", `{"name":"A","provider":`+strings.Replace(ldapProvider(``), `"ldap"`, `"ad"`, 1)+`}`).WantError(400, 2017)
+	b.Post("/v1/directories", `{"name":"A","provider":`+strings.Replace(ldapProvider(``), `"ldap"`, `"ad"`, 1)+`}`).
+		WantError(400, 2017)
 	b.mirror("Full", ldapProvider(`,"agentUserDnPassword":"`+strings.Repeat("x", 1000)+`"`))
 }
 
@@ -135,7 +151,8 @@ func TestPing(t *testing.T) {
 	ping(`{"status":"ONLINE","message":null}`)
 	status("ONLINE")
 	for body, code := range map[string]int{
-		`{}`: 2000, `{"status":null}`: 2000, `{"status":"OFFLINE"}`: 2003, `{"status":1}`: 2004, `{"status":"ONLINE","mood":"good"}`: 2015,
+		`{}`: 2000, `{"status":null}`: 2000, `{"status":"OFFLINE"}`: 2003, `{"status":1}`: 2004,
+		`{"status":"ONLINE","mood":"good"}`:                                2015,
 		`{"status":"ERROR","message":"` + strings.Repeat("x", 1001) + `"}`: 2008,
 	} {
 		b.Post(agent+"/ping", body).WantError(400, code)
@@ -149,7 +166,9 @@ func TestConcurrentChangesOfAnAgentAreAllKept(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	agent := b.agent("L", ldapProvider(``))
-	members := []string{"emailRdn", "givenNameRdn", "middleNameRdn", "surnameRdn", "usernameRdn", "passwordRdn", "dnSuffix", "objectFilter"}
+	members := []string{
+		"emailRdn", "givenNameRdn", "middleNameRdn", "surnameRdn", "usernameRdn", "passwordRdn", "dnSuffix", "objectFilter",
+	}
 	var group sync.WaitGroup
 	statuses := make(chan int, len(members))
 	for _, member := range members {

@@ -21,7 +21,8 @@ func people(from, n int) string {
 // complete sends a complete sync with n accounts and one group, and finishes it.
 func (b *bench) complete(agent string, from, n int) {
 	b.Helper()
-	b.sync(agent, fmt.Sprintf(`{"accounts":[%s],"groups":[{"externalId":"g","name":"Staff"}],"complete":true}`, people(from, n)))
+	b.sync(agent, fmt.Sprintf(`{"accounts":[%s],"groups":[{"externalId":"g","name":"Staff"}],"complete":true}`,
+		people(from, n)))
 	b.finish()
 	b.clock.Move(time.Second)
 }
@@ -30,7 +31,8 @@ func (b *bench) complete(agent string, from, n int) {
 func (b *bench) statuses(agent string) string {
 	b.Helper()
 	accounts := b.Get(agent).Href("directory") + "/accounts"
-	return fmt.Sprintf("%d of %d", b.Get(accounts+"?status=ENABLED").Want(200).Int("size"), b.Get(accounts).Want(200).Int("size"))
+	return fmt.Sprintf("%d of %d", b.Get(accounts+"?status=ENABLED").Want(200).Int("size"),
+		b.Get(accounts).Want(200).Int("size"))
 }
 
 // lastSync returns a number of the last sync of an agent.
@@ -123,7 +125,8 @@ func TestANameIsTakenFromAnAbsentAccount(t *testing.T) {
 	b.complete(agent, 0, 3)
 	first := b.Get(b.Get(agent).Href("directory") + "/accounts?username=p000").Items()[0]["href"]
 	// Its successor comes in the sync in which it goes, and is taken when that ends.
-	b.sync(agent, `{"accounts":[`+people(1, 2)+`,{"externalId":"new","username":"P000","email":"p000@example.test"}],"complete":true}`)
+	b.sync(agent, `{"accounts":[`+people(1, 2)+
+		`,{"externalId":"new","username":"P000","email":"p000@example.test"}],"complete":true}`)
 	b.finish()
 	b.want("refused", fmt.Sprint(b.Get(agent+"/refusals").Int("size")), "0")
 	found := b.Get(b.Get(agent).Href("directory") + "/accounts?username=p000").Items()
@@ -144,7 +147,8 @@ func TestMembershipsStayWhileTheirAccountsAreAbsent(t *testing.T) {
 	sync := func(n int, members string) {
 		t.Helper()
 		syncs++
-		b.sync(agent, fmt.Sprintf(`{"syncId":"%d","groups":[{"externalId":"g","name":"Staff","members":[%s]}]}`, syncs, members))
+		b.sync(agent, fmt.Sprintf(`{"syncId":"%d","groups":[{"externalId":"g","name":"Staff","members":[%s]}]}`, syncs,
+			members))
 		b.sync(agent, fmt.Sprintf(`{"syncId":"%d","accounts":[%s],"complete":true}`, syncs, people(0, n)))
 		b.finish()
 		b.clock.Move(time.Second)
@@ -161,7 +165,8 @@ func TestMembershipsStayWhileTheirAccountsAreAbsent(t *testing.T) {
 	sync(4, `"p000","p001"`)
 	b.Post(agent, `{"config":{"maxAbsent":0}}`).Want(200)
 	b.sync(agent, `{"syncId":"held","groups":[{"externalId":"g","name":"Staff","members":["p000"]}]}`)
-	b.Post(agent+"/sync", fmt.Sprintf(`{"syncId":"held","accounts":[%s],"complete":true}`, people(0, 1))).WantError(409, 9007)
+	b.Post(agent+"/sync", fmt.Sprintf(`{"syncId":"held","accounts":[%s],"complete":true}`, people(0, 1))).
+		WantError(409, 9007)
 	b.finish()
 	b.want("members after a held sync", b.members(agent), "Staff: p000 p001")
 }
@@ -188,7 +193,8 @@ func TestTheBrakeHoldsASyncThatWouldMakeTooManyAbsent(t *testing.T) {
 
 	// What comes in the same sync does not raise the share.
 	b.Post(agent+"/sync", fmt.Sprintf(`{"syncId":"m","accounts":[%s]}`, people(1000, 150))).Want(202)
-	b.Post(agent+"/sync", fmt.Sprintf(`{"syncId":"m","accounts":[%s],"complete":true}`, people(0, 109))).WantError(409, 9007)
+	b.Post(agent+"/sync", fmt.Sprintf(`{"syncId":"m","accounts":[%s],"complete":true}`, people(0, 109))).
+		WantError(409, 9007)
 	b.finish()
 	b.want("held", b.lastSync(agent, "held"), "13")
 
@@ -211,7 +217,8 @@ func TestTheBrakeHoldsASyncThatWouldMakeTooManyAbsent(t *testing.T) {
 	b.complete(agent, 0, 48)
 	b.Post(agent, `{"config":{"maxAbsent":"100%"}}`).Want(200)
 	b.Post(agent+"/sync", `{"accounts":[],"complete":true}`).WantError(409, 9007)
-	b.Post(agent+"/sync", `{"accounts":[{"externalId":"x"},{"email":"x@example.test"}],"complete":true}`).WantError(409, 9007)
+	b.Post(agent+"/sync", `{"accounts":[{"externalId":"x"},{"email":"x@example.test"}],"complete":true}`).
+		WantError(409, 9007)
 	b.complete(agent, 0, 1)
 	b.want("all but one", b.statuses(agent), "1 of 300")
 	confirm()
@@ -252,9 +259,12 @@ func TestTheLimitsOfAbsenceAreChecked(t *testing.T) {
 	b := newBench(t)
 	agent := b.agent("L", ldapProvider(``))
 	for config, code := range map[string]int{
-		`{"absentRetention":"30"}`: 2006, `{"absentRetention":""}`: 2000, `{"absentRetention":5}`: 2004, `{"absentRetention":"P11Y"}`: 2010,
-		`{"maxAbsent":"ten"}`: 2006, `{"maxAbsent":"-1"}`: 2006, `{"maxAbsent":-1}`: 2006, `{"maxAbsent":1.5}`: 2006, `{"maxAbsent":"%"}`: 2006,
-		`{"maxAbsent":"101%"}`: 2010, `{"maxAbsent":2000000000}`: 2010, `{"maxAbsent":{}}`: 2004, `{"maxAbsent":true}`: 2004, `{"maxAbsent":""}`: 2006,
+		`{"absentRetention":"30"}`: 2006, `{"absentRetention":""}`: 2000, `{"absentRetention":5}`: 2004,
+		`{"absentRetention":"P11Y"}`: 2010,
+		`{"maxAbsent":"ten"}`:        2006, `{"maxAbsent":"-1"}`: 2006, `{"maxAbsent":-1}`: 2006, `{"maxAbsent":1.5}`: 2006,
+		`{"maxAbsent":"%"}`:    2006,
+		`{"maxAbsent":"101%"}`: 2010, `{"maxAbsent":2000000000}`: 2010, `{"maxAbsent":{}}`: 2004, `{"maxAbsent":true}`: 2004,
+		`{"maxAbsent":""}`: 2006,
 	} {
 		b.Post(agent, `{"config":`+config+`}`).WantError(400, code)
 	}

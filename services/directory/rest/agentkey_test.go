@@ -84,8 +84,10 @@ func TestAgentKeys(t *testing.T) {
 		key, secret string
 		want        bool
 	}{
-		{key, secret, true}, {key, secret + "x", false}, {key, "", false}, {key + "x", secret, false}, {"agent-", secret, false}, {"", "", false},
-		{directoryapi.NewAgentKeyID(at.Tenant, at.ID), "", false}, {strings.Replace(key, at.Tenant.String(), at.ID.String(), 1), secret, false},
+		{key, secret, true}, {key, secret + "x", false}, {key, "", false}, {key + "x", secret, false},
+		{"agent-", secret, false}, {"", "", false},
+		{directoryapi.NewAgentKeyID(at.Tenant, at.ID), "", false},
+		{strings.Replace(key, at.Tenant.String(), at.ID.String(), 1), secret, false},
 	} {
 		if got := authenticates(c.key, c.secret); got != c.want {
 			t.Errorf("%s authenticates: %t", c.key, got)
@@ -115,7 +117,8 @@ func TestTheConfigurationOfAnAgentHasItsPassword(t *testing.T) {
 	b := newBench(t)
 	agent := b.agent("L", ldapProvider(``))
 	answer := b.Get(agent + "/configuration").Want(200)
-	if answer.Text("agentUserDnPassword") != "agent password" || answer.Text("providerId") != "ldap" || answer.Text("baseDn") != "dc=corp" ||
+	if answer.Text("agentUserDnPassword") != "agent password" || answer.Text("providerId") != "ldap" ||
+		answer.Text("baseDn") != "dc=corp" ||
 		answer.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("%s %s", answer.Header.Get("Cache-Control"), answer.Body)
 	}

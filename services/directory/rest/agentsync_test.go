@@ -57,9 +57,11 @@ func TestASyncCopiesADirectoryServer(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	agent := b.agent("L", ldapProvider(``))
-	b.sync(agent, `{"syncId":"s1","accounts":[`+person("jo", `,"givenName":"Jo","middleName":null,"surname":"Döe"`)+`,`+person("al", `,"disabled":true`)+`]}`)
+	b.sync(agent, `{"syncId":"s1","accounts":[`+person("jo", `,"givenName":"Jo","middleName":null,"surname":"Döe"`)+`,`+
+		person("al", `,"disabled":true`)+`]}`)
 	b.want("before the last page", b.accounts(agent), "al DISABLED, jo ENABLED")
-	b.sync(agent, `{"syncId":"s1","groups":[{"externalId":"g1","name":"Staff","description":"All","members":["jo","al","late"]},
+	b.sync(
+		agent, `{"syncId":"s1","groups":[{"externalId":"g1","name":"Staff","description":"All","members":["jo","al","late"]},
 		{"name":"Named","members":["jo"]}],"complete":true}`)
 	b.finish()
 	b.want("groups", b.members(agent), "Named: jo, Staff: al jo")
@@ -69,7 +71,8 @@ func TestASyncCopiesADirectoryServer(t *testing.T) {
 
 	b.sync(agent, `{"accounts":[`+person("late", ``)+`]}`)
 	b.want("an account that a group has waited for", b.members(agent), "Named: jo, Staff: al jo late")
-	b.want("search", fmt.Sprint(b.Get(b.Get(agent).Href("directory")+"/accounts?surname="+url.QueryEscape("döe")).Int("size")), "1")
+	b.want("search", fmt.Sprint(b.Get(b.Get(agent).Href("directory")+"/accounts?surname="+
+		url.QueryEscape("döe")).Int("size")), "1")
 
 	// The same again, but for one account, one group and one member: the account is absent and keeps its
 	// group, the others go.
@@ -104,7 +107,8 @@ func TestASyncThatBrokeOffDeletesNothing(t *testing.T) {
 	b.finish()
 	b.want("after a part", b.accounts(agent), "a ENABLED, b ENABLED, c ENABLED")
 	// Another begins and ends meanwhile; the first goes on and ends after it.
-	b.sync(agent, `{"syncId":"other","accounts":[`+person("a", ``)+`,`+person("b", ``)+`,`+person("d", ``)+`],"complete":true}`)
+	b.sync(agent, `{"syncId":"other","accounts":[`+person("a", ``)+`,`+person("b", ``)+`,`+person("d", ``)+
+		`],"complete":true}`)
 	b.finish()
 	b.want("after the other", b.accounts(agent), "a ENABLED, b ENABLED, c DISABLED, d ENABLED")
 	b.sync(agent, `{"syncId":"broken","accounts":[`+person("b", ``)+`],"complete":true}`)
@@ -130,8 +134,10 @@ func TestEntriesThatCannotBeTakenAreListed(t *testing.T) {
 	}
 
 	// What is repaired is taken, also when another gives the name up after it.
-	b.sync(agent, `{"accounts":[{"externalId":"nomail","username":"nomail","email":"now@example.test"}],"deletedAccounts":["odd","hidden","thief"]}`)
-	b.sync(agent, `{"accounts":[`+person("jo", `,"surname":"x"`)[:0]+`{"externalId":"jo","username":"joanna","email":"jo@example.test"}],"deletedGroups":["g2","g3"]}`)
+	b.sync(
+		agent, `{"accounts":[{"externalId":"nomail","username":"nomail","email":"now@example.test"}],"deletedAccounts":["odd","hidden","thief"]}`)
+	b.sync(agent, `{"accounts":[`+person("jo", `,"surname":"x"`)[:0]+
+		`{"externalId":"jo","username":"joanna","email":"jo@example.test"}],"deletedGroups":["g2","g3"]}`)
 	b.finish()
 	b.want("accounts", b.accounts(agent), "JO ENABLED, joanna ENABLED, nomail ENABLED")
 	b.want("refused", fmt.Sprint(b.Get(agent+"/refusals").Int("size")), "0")
@@ -152,8 +158,10 @@ func TestEntriesWithoutAnIDAreListedAndTheOthersAreTaken(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	agent := b.agent("L", ldapProvider(``))
-	b.sync(agent, `{"syncId":"s","accounts":[`+person("jo", ``)+`,{"username":"x","email":"x@example.test"},{"username":"x","email":"x@example.test"},
-		{"externalId":"","username":"z"},{"externalId":"`+strings.Repeat("x", 256)+`","username":"long"},{"externalId":"a\u0000","username":"nul"},
+	b.sync(agent, `{"syncId":"s","accounts":[`+
+		person("jo", ``)+`,{"username":"x","email":"x@example.test"},{"username":"x","email":"x@example.test"},
+		{"externalId":"","username":"z"},{"externalId":"`+
+		strings.Repeat("x", 256)+`","username":"long"},{"externalId":"a\u0000","username":"nul"},
 		{"email":"y@example.test"}],
 		"groups":[{"description":"x"},{"name":"x","members":["a\u0000"]},{"name":"`+strings.Repeat("x", 1100)+`"},
 			{"externalId":"g","name":"Staff","members":["jo"]}],"complete":true}`)
@@ -161,7 +169,8 @@ func TestEntriesWithoutAnIDAreListedAndTheOthersAreTaken(t *testing.T) {
 	b.want("accounts", b.accounts(agent), "jo ENABLED")
 	b.want("groups", b.members(agent), "Staff: jo")
 	b.Get(agent + "/refusals?limit=100").Want(200).Golden("agent_refusals_unnamed")
-	b.sync(agent, `{"syncId":"s2","accounts":[`+person("jo", ``)+`],"groups":[{"externalId":"g","name":"Staff","members":["jo"]}],"complete":true}`)
+	b.sync(agent, `{"syncId":"s2","accounts":[`+person("jo", ``)+
+		`],"groups":[{"externalId":"g","name":"Staff","members":["jo"]}],"complete":true}`)
 	b.finish()
 	b.want("refused after a good sync", fmt.Sprint(b.Get(agent+"/refusals").Int("size")), "0")
 }
@@ -172,9 +181,11 @@ func TestAnEntryThatCannotBeDecodedIsListedAndTheOthersAreTaken(t *testing.T) {
 	agent := b.agent("L", ldapProvider(``))
 	b.sync(agent, `{"accounts":[`+person("known", ``)+`,`+person("stays", ``)+`],
 		"groups":[{"externalId":"kept","name":"Kept","members":["known"]}]}`)
-	b.sync(agent, `{"syncId":"s","accounts":[`+person("jo", ``)+`,`+person("known", `,"disabled":true,"givenName":"a\u0000b"`)+`,
+	b.sync(agent, `{"syncId":"s","accounts":[`+person("jo", ``)+`,`+
+		person("known", `,"disabled":true,"givenName":"a\u0000b"`)+`,
 		`+person("stays", `,"middleName":"\u0000"`)+`,`+person("half", `,"surname":"\ud800"`)+`,
-		`+person("long", `,"surname":"`+strings.Repeat("x", 256)+`"`)+`,{"externalId":"nul","username":"a\u0000b","email":"nul@example.test"}],
+		`+person("long", `,"surname":"`+strings.Repeat("x", 256)+
+		`"`)+`,{"externalId":"nul","username":"a\u0000b","email":"nul@example.test"}],
 		"groups":[{"externalId":"g","name":"Staff","members":["jo"]},{"externalId":"nul","name":"a\u0000b"},
 		{"externalId":"kept","name":"Kept","members":["a\u0000b"]},{"externalId":"half","name":"Half","description":"\udc00"}],
 		"complete":true}`)
@@ -202,10 +213,12 @@ func TestNamesThatAreExchangedAreTaken(t *testing.T) {
 		"groups":[{"externalId":"1","name":"b"},{"externalId":"2","name":"a"}]}`)
 	b.want("accounts", b.accounts(agent), "a ENABLED, b ENABLED, c ENABLED")
 	b.want("refused", fmt.Sprint(b.Get(agent+"/refusals").Int("size")), "0")
-	b.want("the email of a", fmt.Sprint(b.Get(b.Get(agent).Href("directory") + "/accounts?username=a").Items()[0]["email"]), "3@example.test")
+	b.want("the email of a",
+		fmt.Sprint(b.Get(b.Get(agent).Href("directory") + "/accounts?username=a").Items()[0]["email"]), "3@example.test")
 	// One of a chain that cannot move holds up those behind it, and a name that an
 	// account keeps is not taken from it.
-	b.sync(agent, `{"accounts":[`+named("4", "b")+`,`+named("1", "c")+`,`+named("2", "b")+`,{"externalId":"3","username":"d","email":"none"}]}`)
+	b.sync(agent, `{"accounts":[`+named("4", "b")+`,`+named("1", "c")+`,`+named("2", "b")+
+		`,{"externalId":"3","username":"d","email":"none"}]}`)
 	b.want("accounts", b.accounts(agent), "a ENABLED, b ENABLED, c ENABLED")
 	b.want("refused", fmt.Sprint(b.Get(agent+"/refusals").Int("size")), "2")
 }
@@ -243,7 +256,8 @@ func TestASyncDoesNotEnableWhatAnAdministratorDisabled(t *testing.T) {
 	administrator("ENABLED")
 	b.sync(agent, `{"accounts":[{"externalId":"jo","email":"none","disabled":true}]}`)
 	status("DISABLED")
-	b.want("size of the enabled", fmt.Sprint(b.Get(b.Get(agent).Href("directory")+"/accounts?status=ENABLED").Int("size")), "0")
+	b.want("size of the enabled", fmt.Sprint(b.Get(b.Get(agent).Href("directory")+"/accounts?status=ENABLED").Int("size")),
+		"0")
 	b.want("size", fmt.Sprint(b.Get(b.Get(agent).Href("directory")+"/accounts").Int("size")), "1")
 	b.Post(account, `{"surname":"x"}`).WantError(400, 7202)
 	b.Post(account+"/customData", `{"floor":3}`).Want(200)
@@ -260,13 +274,16 @@ func TestALoginIsCheckedByTheAgent(t *testing.T) {
 		login, answer string
 		code          int
 	}{
-		{"jo", `{"result":"SUCCESS"}`, 0}, {"JO@example.test", `{"result":"success"}`, 0}, {"jo", `{"result":"FAILURE"}`, 7100},
+		{"jo", `{"result":"SUCCESS"}`, 0}, {"JO@example.test", `{"result":"success"}`, 0},
+		{"jo", `{"result":"FAILURE"}`, 7100},
 		{"jo", `{"result":"FAILURE","reason":"EXPIRED"}`, 7100}, {"jo", `{"result":"ERROR","code":9001}`, 9001},
-		{"jo", `{"result":"ERROR","code":9003}`, 9003}, {"jo", `{"result":"ERROR","code":9006}`, 9006}, {"off", `{"result":"SUCCESS"}`, 7101},
+		{"jo", `{"result":"ERROR","code":9003}`, 9003}, {"jo", `{"result":"ERROR","code":9006}`, 9006},
+		{"off", `{"result":"SUCCESS"}`, 7101},
 	} {
 		done := b.login(directory, c.login, "a password")
 		check := b.poll(agent)
-		if check["password"] != "a password" || check["username"] != strings.ToLower(strings.TrimSuffix(c.login, "@example.test")) ||
+		if check["password"] != "a password" ||
+			check["username"] != strings.ToLower(strings.TrimSuffix(c.login, "@example.test")) ||
 			check["externalId"] != check["username"] {
 			t.Errorf("the agent gets %v", check)
 		}
@@ -282,11 +299,13 @@ func TestALoginIsCheckedByTheAgent(t *testing.T) {
 		t.Errorf("an empty password: %d", code)
 	}
 	var left int
-	if err := b.db.QueryRow(t.Context(), `SELECT count(*) FROM agent_checks WHERE password IS NOT NULL`).Scan(&left); err != nil || left != 0 {
+	if err := b.db.QueryRow(t.Context(), `SELECT count(*) FROM agent_checks WHERE password IS NOT NULL`).
+		Scan(&left); err != nil || left != 0 {
 		t.Errorf("%d passwords are left, %v", left, err)
 	}
 	for body, code := range map[string]int{
-		`{}`: 2000, `{"result":"MAYBE"}`: 2003, `{"result":"ERROR"}`: 2000, `{"result":"ERROR","code":9000}`: 2009, `{"result":"ERROR","code":9007}`: 2010,
+		`{}`: 2000, `{"result":"MAYBE"}`: 2003, `{"result":"ERROR"}`: 2000, `{"result":"ERROR","code":9000}`: 2009,
+		`{"result":"ERROR","code":9007}`:        2010,
 		`{"result":"FAILURE","reason":"BORED"}`: 2003, `{"result":"SUCCESS","mood":1}`: 2015,
 	} {
 		b.Post(agent+"/authentications/6ZmOHBdXeMz4fTfMHAdQ2Y", body).WantError(400, code)

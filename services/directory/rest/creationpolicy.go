@@ -27,12 +27,14 @@ func (v views) creationPolicy(p store.CreationPolicy) creationPolicyView {
 	return creationPolicyView{
 		Head:                    rest.NewHead(v.Base.To("accountCreationPolicies", p.DirectoryID), p.CreatedAt, p.ModifiedAt),
 		VerificationEmailStatus: p.VerificationEmailStatus, VerificationSuccessEmailStatus: p.VerificationSuccessEmailStatus,
-		WelcomeEmailStatus: p.WelcomeEmailStatus, EmailDomainWhitelist: p.EmailDomainWhitelist, EmailDomainBlacklist: p.EmailDomainBlacklist,
+		WelcomeEmailStatus: p.WelcomeEmailStatus, EmailDomainWhitelist: p.EmailDomainWhitelist,
+		EmailDomainBlacklist:              p.EmailDomainBlacklist,
 		RegistrationCustomData:            p.RegistrationCustomData,
 		VerificationEmailTemplates:        link("verificationEmailTemplates"),
 		VerificationSuccessEmailTemplates: link("verificationSuccessEmailTemplates"),
 		WelcomeEmailTemplates:             link("welcomeEmailTemplates"),
 		ExistingAccountEmailTemplates:     link("existingAccountEmailTemplates"),
-		Directory:                         v.Base.Link("directories", p.DirectoryID), Tenant: v.Base.Link("tenants", p.TenantID),
+		Directory:                         v.Base.Link("directories", p.DirectoryID),
+		Tenant:                            v.Base.Link("tenants", p.TenantID),
 	}
 }

@@ -21,10 +21,12 @@ func TestCreationPolicy(t *testing.T) {
 	policy := b.Get(b.directory("Staff")).Want(200).Href("accountCreationPolicy")
 	read := b.Get(policy).Want(200).Golden("creation_policy")
 	b.clock.Move(time.Minute)
-	b.Post(policy, `{"verificationEmailStatus":"enabled","verificationSuccessEmailStatus":"Enabled","welcomeEmailStatus":"ENABLED",
+	b.Post(
+		policy, `{"verificationEmailStatus":"enabled","verificationSuccessEmailStatus":"Enabled","welcomeEmailStatus":"ENABLED",
 		"emailDomainWhitelist":["*example.test","ÄÖ.test"],"emailDomainBlacklist":["bad.example.test"],"directory":{"href":"x"},"createdAt":"x"}`).
 		Want(200).Golden("creation_policy_all_changed")
-	b.Post(policy, `{"emailDomainWhitelist":["other.test"],"emailDomainBlacklist":null}`).Want(200).Golden("creation_policy_lists_replaced")
+	b.Post(policy, `{"emailDomainWhitelist":["other.test"],"emailDomainBlacklist":null}`).Want(200).
+		Golden("creation_policy_lists_replaced")
 	b.Post(policy, `{"registrationCustomData":["newsletter","plan-b"]}`).Want(200).Golden("creation_policy_custom_data")
 	b.Post(policy, string(read.Body)).Want(200)
 	b.Get(policy).Want(200).Golden("creation_policy")
@@ -45,7 +47,8 @@ func TestCreationPolicyRefusals(t *testing.T) {
 		}
 		return string(list)
 	}
-	b.Post(policy, `{"verificationEmailStatus":"ON","emailDomainWhitelist":[""],"welcomeEmailStatus":null}`).WantError(400, 2000)
+	b.Post(policy, `{"verificationEmailStatus":"ON","emailDomainWhitelist":[""],"welcomeEmailStatus":null}`).
+		WantError(400, 2000)
 	for _, list := range []string{"emailDomainWhitelist", "emailDomainBlacklist"} {
 		for _, c := range []struct {
 			value string
@@ -83,8 +86,9 @@ func TestCreationPolicyRefusals(t *testing.T) {
 		}
 	}
 	for body, code := range map[string]int{
-		`"newsletter"`: 2004, `[1]`: 2004, `[""]`: 2002, `["a.b"]`: 2002, `["spMeta"]`: 2002, `["a b"]`: 2002, `["` + strings.Repeat("x", 256) + `"]`: 2002,
-		many(101): 2008,
+		`"newsletter"`: 2004, `[1]`: 2004, `[""]`: 2002, `["a.b"]`: 2002, `["spMeta"]`: 2002, `["a b"]`: 2002,
+		`["` + strings.Repeat("x", 256) + `"]`: 2002,
+		many(101):                              2008,
 	} {
 		b.Post(policy, `{"registrationCustomData":`+body+`}`).WantError(400, code)
 	}
@@ -101,7 +105,8 @@ func TestARefusedPolicyStaysAsItWas(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	policy := creationPolicy(b.directory("Staff"))
-	b.Post(policy, `{"welcomeEmailStatus":"ENABLED","emailDomainWhitelist":["other.test"],"emailDomainBlacklist":[1]}`).WantError(400, 2004)
+	b.Post(policy, `{"welcomeEmailStatus":"ENABLED","emailDomainWhitelist":["other.test"],"emailDomainBlacklist":[1]}`).
+		WantError(400, 2004)
 	b.Get(policy).Want(200).Golden("creation_policy")
 }
 
@@ -110,7 +115,8 @@ func TestOfTheCreationPolicyOfAMirrorOnlyTheDomainsChange(t *testing.T) {
 	b := newBench(t)
 	staff := b.directory("Staff")
 	policy := creationPolicy(staff)
-	b.Post(policy, `{"verificationEmailStatus":"ENABLED","verificationSuccessEmailStatus":"ENABLED","welcomeEmailStatus":"ENABLED"}`).Want(200)
+	b.Post(
+		policy, `{"verificationEmailStatus":"ENABLED","verificationSuccessEmailStatus":"ENABLED","welcomeEmailStatus":"ENABLED"}`).Want(200)
 	b.mirrored(staff)
 	b.Get(policy).Want(200).Golden("creation_policy_of_mirror")
 	for _, status := range []string{"verificationEmailStatus", "verificationSuccessEmailStatus", "welcomeEmailStatus"} {
@@ -119,7 +125,8 @@ func TestOfTheCreationPolicyOfAMirrorOnlyTheDomainsChange(t *testing.T) {
 	b.Post(policy, `{"registrationCustomData":[]}`).WantError(400, 7202)
 	b.Get(policy).Want(200).Golden("creation_policy_of_mirror")
 	// What is read can be sent back, with the domains that the mirror may speak for.
-	b.Post(policy, `{"welcomeEmailStatus":"DISABLED","emailDomainWhitelist":["corp.test"],"emailDomainBlacklist":["old.corp.test"]}`).
+	b.Post(
+		policy, `{"welcomeEmailStatus":"DISABLED","emailDomainWhitelist":["corp.test"],"emailDomainBlacklist":["old.corp.test"]}`).
 		Want(200).Golden("creation_policy_of_mirror_updated")
 	b.Get(policy).Want(200).Golden("creation_policy_of_mirror_with_domains")
 }
@@ -129,18 +136,22 @@ func TestAnotherTenantsPoliciesAreNotFound(t *testing.T) {
 	b := newBench(t)
 	staff := b.Get(b.directory("Staff")).Want(200)
 	other := b.As(caller.Caller{Tenant: b.signUp("shy-lynx", "other@example.test").Tenant.ID})
-	creation, password, schema := staff.Href("accountCreationPolicy"), staff.Href("passwordPolicy"), staff.Href("accountSchema")
-	template := b.Get(password + "/resetEmailTemplates").Want(200).Object()["items"].([]any)[0].(map[string]any)["href"].(string)
+	creation, password, schema := staff.Href("accountCreationPolicy"), staff.Href("passwordPolicy"),
+		staff.Href("accountSchema")
+	template := b.Get(password + "/resetEmailTemplates").Want(200).
+		Object()["items"].([]any)[0].(map[string]any)["href"].(string)
 	fields := b.fields(schema)
 	for _, path := range []string{
-		creation, creation + "/verificationEmailTemplates", creation + "/verificationSuccessEmailTemplates", creation + "/welcomeEmailTemplates",
+		creation, creation + "/verificationEmailTemplates", creation + "/verificationSuccessEmailTemplates",
+		creation + "/welcomeEmailTemplates",
 		password, password + "/strength", password + "/resetEmailTemplates", password + "/resetSuccessEmailTemplates",
 		template, schema, schema + "/fields", fields["givenName"],
 	} {
 		before := string(b.Get(path).Want(200).Body)
 		other.Get(path).WantError(404, 404)
 		for _, body := range []string{
-			`{"welcomeEmailStatus":"ENABLED"}`, `{"resetTokenTtl":1}`, `{"minLength":9}`, `{"subject":"Mine"}`, `{"required":true}`,
+			`{"welcomeEmailStatus":"ENABLED"}`, `{"resetTokenTtl":1}`, `{"minLength":9}`, `{"subject":"Mine"}`,
+			`{"required":true}`,
 		} {
 			if answer := other.Post(path, body); answer.Status == 200 || answer.Status >= 500 {
 				t.Errorf("another tenant's POST of %s to %s: %d", body, path, answer.Status)

@@ -14,7 +14,8 @@ func TestCustomDataOfEveryOwner(t *testing.T) {
 		data, name := estate[kind]+"/customData", "custom_data_"+kind
 		b.Get(data).Want(200).Golden(name + "_empty")
 		b.clock.Move(time.Minute)
-		b.Post(data, `{"plan":"gold","limits":{"seats":12},"exact":12345678901234567890.123,"nothing":null,"tags":["a",true]}`).Want(200).Golden(name)
+		b.Post(
+			data, `{"plan":"gold","limits":{"seats":12},"exact":12345678901234567890.123,"nothing":null,"tags":["a",true]}`).Want(200).Golden(name)
 		b.Post(data, `{"limits":{"rooms":3},"plan":"silver"}`).Want(200).Golden(name + "_merged")
 		b.Post(data, string(b.Get(data).Want(200).Body)).Want(200).Golden(name + "_merged")
 		b.Delete(data + "/plan").Want(204)

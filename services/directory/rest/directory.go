@@ -35,9 +35,11 @@ func (v views) directory(d directoryapi.Directory) directoryView {
 		Head: rest.NewHead(v.Base.To("directories", d.ID), d.CreatedAt, d.ModifiedAt),
 		Name: d.Name, Description: d.Description, Status: d.Status, Tenant: v.Base.Link("tenants", d.TenantID),
 		Accounts: link("accounts"), Groups: link("groups"), Provider: link("provider"), CustomData: link("customData"),
-		AccountCreationPolicy: v.Base.Link("accountCreationPolicies", d.ID), PasswordPolicy: v.Base.Link("passwordPolicies", d.ID),
-		AccountSchema: v.Base.Link("schemas", d.SchemaID), Applications: link("applications"), ApplicationMappings: link("applicationMappings"),
-		Organizations: link("organizations"), OrganizationMappings: link("organizationMappings"),
+		AccountCreationPolicy: v.Base.Link("accountCreationPolicies", d.ID),
+		PasswordPolicy:        v.Base.Link("passwordPolicies", d.ID),
+		AccountSchema:         v.Base.Link("schemas", d.SchemaID), Applications: link("applications"),
+		ApplicationMappings: link("applicationMappings"),
+		Organizations:       link("organizations"), OrganizationMappings: link("organizationMappings"),
 	}
 }
 

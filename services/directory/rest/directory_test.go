@@ -14,7 +14,9 @@ import (
 func TestDirectory(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	made := b.Post("/v1/directories", `{"name":" Staff ","description":"All staff","status":"disabled","href":"ignored","accounts":{"href":"x"}}`).Want(201).Golden("directory_created")
+	made := b.Post("/v1/directories",
+		`{"name":" Staff ","description":"All staff","status":"disabled","href":"ignored","accounts":{"href":"x"}}`).Want(
+		201).Golden("directory_created")
 	b.clock.Move(time.Minute)
 	b.Get(made.Href()).Want(200).Golden("directory")
 	b.Post(made.Href(), `{"description":null,"status":"ENABLED"}`).Want(200).Golden("directory_updated")
@@ -66,7 +68,9 @@ func TestDirectoriesAreSearchedAndSorted(t *testing.T) {
 	b := newBench(t)
 	for i, name := range []string{"Alpha", "beta", "Gamma"} {
 		b.clock.Move(24 * time.Hour)
-		b.Post("/v1/directories", fmt.Sprintf(`{"name":%q,"description":"The %d. one","status":%q}`, name, i+1, []string{"ENABLED", "DISABLED"}[i%2])).Want(201)
+		b.Post("/v1/directories",
+			fmt.Sprintf(`{"name":%q,"description":"The %d. one","status":%q}`, name, i+1,
+				[]string{"ENABLED", "DISABLED"}[i%2])).Want(201)
 	}
 	for query, want := range map[string]string{
 		"name=alpha":                            "Alpha",
@@ -100,8 +104,10 @@ func TestADeletedDirectoryTakesAllWithIt(t *testing.T) {
 	b := newBench(t)
 	estate := b.estate()
 	gone := []string{
-		estate["directories"], estate["directories"] + "/customData", estate["groups"], estate["groups"] + "/customData", estate["accounts"],
-		estate["accounts"] + "/customData", estate["groupMemberships"], estate["accountLinks"], estate["accountCreationPolicies"],
+		estate["directories"], estate["directories"] + "/customData", estate["groups"], estate["groups"] + "/customData",
+		estate["accounts"],
+		estate["accounts"] + "/customData", estate["groupMemberships"], estate["accountLinks"],
+		estate["accountCreationPolicies"],
 		estate["passwordPolicies"], estate["emailTemplates"], estate["schemas"], estate["fields"],
 	}
 	b.Post(estate["accounts"]+"/customData", `{"colour":"red"}`).Want(200)
@@ -115,7 +121,8 @@ func TestADeletedDirectoryTakesAllWithIt(t *testing.T) {
 		}
 	}
 	account := estate["accounts"][strings.LastIndex(estate["accounts"], "/")+1:]
-	mailed, err := pg.Values[string](t.Context(), b.db, `SELECT convert_from(envelope, 'UTF8')::json->'data'->>'accounts' FROM outbox
+	mailed, err := pg.Values[string](t.Context(),
+		b.db, `SELECT convert_from(envelope, 'UTF8')::json->'data'->>'accounts' FROM outbox
 		WHERE convert_from(envelope, 'UTF8')::json->>'type' = 'AccountsDeleted'`)
 	if err != nil || len(mailed) != 1 || !strings.Contains(mailed[0], `"`+account+`"`) {
 		t.Errorf("the others learn of the accounts %v, %v; want %s among them", mailed, err, account)
@@ -123,7 +130,10 @@ func TestADeletedDirectoryTakesAllWithIt(t *testing.T) {
 	again := b.directory("Staff") // the name is free, and so are those inside
 	b.Post(again+"/accounts", jo).Want(201)
 	b.purge()
-	for table, want := range map[string]int{"accounts": 3, "groups": 0, "group_memberships": 0, "account_links": 0, "account_values": 0, "custom_data": 0, "account_counts": 3} {
+	for table, want := range map[string]int{
+		"accounts": 3, "groups": 0, "group_memberships": 0, "account_links": 0, "account_values": 0, "custom_data": 0,
+		"account_counts": 3,
+	} {
 		n, err := pg.Value[int](t.Context(), b.db, `SELECT count(*)::int FROM `+table)
 		if err != nil || n != want {
 			t.Errorf("%s has %d rows, %v; want %d", table, n, err, want)

@@ -49,11 +49,13 @@ func TestTemplates(t *testing.T) {
 	for workflow, collection := range templates(staff) {
 		b.Get(collection + "?limit=10").Want(200).Golden("templates_" + workflow)
 		b.Get(b.template(collection)).Want(200).Golden("template_" + workflow)
-		if past := b.Get(collection + "?offset=1").Want(200); past.Int("size") != 1 || len(past.Object()["items"].([]any)) != 0 {
+		if past := b.Get(collection + "?offset=1").
+			Want(200); past.Int("size") != 1 || len(past.Object()["items"].([]any)) != 0 {
 			t.Errorf("the page after the template: %s", past.Body)
 		}
 		b.Get(collection+"?name=x").WantError(400, 2105)
-		b.Get(collection + "?orderBy=name,description,fromName,fromEmailAddress,subject,mimeType,textBody,htmlBody,createdAt,modifiedAt").Want(200)
+		b.Get(
+			collection + "?orderBy=name,description,fromName,fromEmailAddress,subject,mimeType,textBody,htmlBody,createdAt,modifiedAt").Want(200)
 		b.Get(collection+"?orderBy=defaultModel").WantError(400, 2106)
 		b.Post(collection, `{}`).WantError(405, 1100)
 	}
@@ -71,7 +73,8 @@ func TestTemplateUpdate(t *testing.T) {
 	template := b.template(templates(b.directory("Staff"))["reset"])
 	read := b.Get(template).Want(200)
 	b.clock.Move(time.Minute)
-	b.Post(template, `{"name":" Reset ","description":null,"fromName":"Shop","fromEmailAddress":" shop@example.test ","subject":"Forgot it?",
+	b.Post(
+		template, `{"name":" Reset ","description":null,"fromName":"Shop","fromEmailAddress":" shop@example.test ","subject":"Forgot it?",
 		"mimeType":"Multipart/Alternative","textBody":" $!{url}\n","htmlBody":"<p>${sptoken}</p>","defaultModel":{"linkBaseUrl":"https://app.example.test/#/reset"},
 		"createdAt":"x","href":"y"}`).Want(200).Golden("template_updated")
 	b.Post(template, `{"subject":"Again"}`).Want(200).Golden("template_subject_updated")
@@ -91,7 +94,8 @@ func TestTheDefaultsOfTheDeploymentAreNotStored(t *testing.T) {
 	b := newBench(t)
 	template := b.template(templates(b.directory("Staff"))["verification"])
 	b.Post(template, string(b.Get(template).Want(200).Body)).Want(200)
-	stored, err := pg.Value[int](t.Context(), b.db, `SELECT sum(num_nonnulls(from_name, from_email_address, link_base_url))::integer FROM email_templates
+	stored, err := pg.Value[int](t.Context(),
+		b.db, `SELECT sum(num_nonnulls(from_name, from_email_address, link_base_url))::integer FROM email_templates
 		WHERE tenant_id = $1`, b.signedUp.Tenant.ID)
 	if err != nil || stored != 0 {
 		t.Errorf("%d defaults were stored: %v", stored, err)
@@ -140,9 +144,11 @@ func TestTemplateLimits(t *testing.T) {
 	post("fromName", `null`, 0)
 	post("fromEmailAddress", `"a@b.c"`, 0)
 	post("fromEmailAddress", quoted(strings.Repeat("a", 64)+"@"+strings.Repeat(strings.Repeat("b", 61)+".", 3)+"cde"), 0)
-	post("fromEmailAddress", quoted(strings.Repeat("a", 64)+"@"+strings.Repeat(strings.Repeat("b", 61)+".", 3)+"cdefg"), 2008)
+	post("fromEmailAddress", quoted(strings.Repeat("a", 64)+"@"+strings.Repeat(strings.Repeat("b", 61)+".", 3)+"cdefg"),
+		2008)
 	post("fromEmailAddress", `""`, 2007)
-	for _, bad := range []string{"shop", "shop@localhost", "a b@example.test", "Shop <shop@example.test>", "<shop@example.test>",
+	for _, bad := range []string{"shop", "shop@localhost", "a b@example.test", "Shop <shop@example.test>",
+		"<shop@example.test>",
 		"a@example.test,b@example.test", "a@example.test\r\nBcc: b@example.test", "a@b@example.test", "a\"b@example.test"} {
 		post("fromEmailAddress", quoted(bad), 2006)
 	}
@@ -178,11 +184,16 @@ func TestTemplateMacros(t *testing.T) {
 	all := templates(b.directory("Staff"))
 	for workflow, collection := range all {
 		template := b.template(collection)
-		for _, broken := range []string{"${", "$!{", "${url} ${account.email", "${url} $!{}", "${url} ${}", "${url} ${ account.email }", "${url} ${1}", "${url} $!{account.getClass()}"} {
+		for _, broken := range []string{
+			"${", "$!{", "${url} ${account.email", "${url} $!{}", "${url} ${}", "${url} ${ account.email }", "${url} ${1}",
+			"${url} $!{account.getClass()}",
+		} {
 			b.Post(template, `{"textBody":`+quoted(broken)+`}`).WantError(400, 2006)
 			b.Post(template, `{"htmlBody":`+quoted(broken)+`}`).WantError(400, 2006)
 		}
-		for _, fine := range []string{"${url} $5 and $ and $! and {x}", "${url} ${unknown.thing} $!{application.customData.a_b-1}"} {
+		for _, fine := range []string{
+			"${url} $5 and $ and $! and {x}", "${url} ${unknown.thing} $!{application.customData.a_b-1}",
+		} {
 			b.Post(template, `{"textBody":`+quoted(fine)+`,"htmlBody":`+quoted(fine)+`}`).Want(200)
 		}
 		code := 0
@@ -240,7 +251,8 @@ func TestLinkBaseURL(t *testing.T) {
 	for _, workflow := range []string{"verification", "reset"} {
 		template := b.template(all[workflow])
 		for _, good := range []string{
-			"https://example.test", "http://localhost:3000/verify", "HTTPS://example.test/a?b=c&d=%20#/e", "https://[::1]:8443/x",
+			"https://example.test", "http://localhost:3000/verify", "HTTPS://example.test/a?b=c&d=%20#/e",
+			"https://[::1]:8443/x",
 			"myapp://verify", "com.example.app:/verify", "https://tëst.example/ü", long,
 		} {
 			answer := b.Post(template, `{"defaultModel":{"linkBaseUrl":`+quoted(good)+`}}`).Want(200)
@@ -249,10 +261,14 @@ func TestLinkBaseURL(t *testing.T) {
 			}
 		}
 		for _, bad := range []string{
-			"verify", "/verify", "//example.test/verify", "example.test", "https:", "https://", "https:///verify", "https:example.test", "http://:80",
-			"javascript:alert(1)", "JavaScript:alert(1)", "javascript://example.test/%0aalert(1)", "vbscript:x", "data:text/html,x", "DATA:text/html;base64,x",
-			"file:///etc/passwd", "blob:https://example.test/x", "java\nscript:alert(1)", "https://example.test/\r\nBcc: x", "https://example.test/a b",
-			"https://example.test/\u202egnp", "https://example.test/\"onclick=", "https://example.test/<b>", `https://example.test\@evil.example`, "https://exa mple.test",
+			"verify", "/verify", "//example.test/verify", "example.test", "https:", "https://", "https:///verify",
+			"https:example.test", "http://:80",
+			"javascript:alert(1)", "JavaScript:alert(1)", "javascript://example.test/%0aalert(1)", "vbscript:x",
+			"data:text/html,x", "DATA:text/html;base64,x",
+			"file:///etc/passwd", "blob:https://example.test/x", "java\nscript:alert(1)", "https://example.test/\r\nBcc: x",
+			"https://example.test/a b",
+			"https://example.test/\u202egnp", "https://example.test/\"onclick=", "https://example.test/<b>",
+			`https://example.test\@evil.example`, "https://exa mple.test",
 			"https://example.test/\u0000", "https://example.test/%zz", "1app://x", "https://example.test:port/",
 		} {
 			b.Post(template, `{"defaultModel":{"linkBaseUrl":`+quoted(bad)+`}}`).WantError(400, 2006)

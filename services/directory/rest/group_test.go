@@ -38,7 +38,9 @@ func (b *bench) mirrored(directory string) {
 	if !ok {
 		b.Fatalf("%s is no directory", directory)
 	}
-	if err := pg.MustChange(b.Context(), b.db, `UPDATE directories SET provider_id = 'ldap' WHERE tenant_id = $1 AND id = $2`, b.signedUp.Tenant.ID, ref.ID); err != nil {
+	if err := pg.MustChange(b.Context(), b.db,
+		`UPDATE directories SET provider_id = 'ldap' WHERE tenant_id = $1 AND id = $2`, b.signedUp.Tenant.ID,
+		ref.ID); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -78,12 +80,14 @@ func TestGroup(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	staff := b.directory("Staff")
-	made := b.Post(staff+"/groups", `{"name":" Editors ","description":"They edit","status":"disabled","customData":{"colour":"red"},"href":"ignored","accounts":{"href":"x"}}`).
+	made := b.Post(staff+"/groups",
+		`{"name":" Editors ","description":"They edit","status":"disabled","customData":{"colour":"red"},"href":"ignored","accounts":{"href":"x"}}`).
 		Want(201).Golden("group_created")
 	b.clock.Move(time.Minute)
 	b.Get(made.Href()).Want(200).Golden("group")
 	updated := b.Post(made.Href(), `{"description":null,"status":"ENABLED"}`).Want(200).Golden("group_updated")
-	if updated.Text("createdAt") != "2026-11-20T20:25:00.000Z" || updated.Text("modifiedAt") != "2026-11-20T20:26:00.000Z" {
+	if updated.Text("createdAt") != "2026-11-20T20:25:00.000Z" ||
+		updated.Text("modifiedAt") != "2026-11-20T20:26:00.000Z" {
 		t.Errorf("the group was made at %s and changed at %s", updated.Text("createdAt"), updated.Text("modifiedAt"))
 	}
 	b.Post(made.Href(), `{"name":"EDITORS"}`).Want(200)
@@ -171,7 +175,8 @@ func TestGroupsAreSearchedAndSorted(t *testing.T) {
 	b := newBench(t)
 	staff := b.directory("Staff")
 	for i, body := range []string{
-		`{"name":"Writers","description":"Write_100%"}`, `{"name":"editors","description":"read"}`, `{"name":"Readers","status":"DISABLED"}`,
+		`{"name":"Writers","description":"Write_100%"}`, `{"name":"editors","description":"read"}`,
+		`{"name":"Readers","status":"DISABLED"}`,
 	} {
 		b.clock.Move(time.Duration(i) * time.Minute)
 		b.Post(staff+"/groups", body).Want(201)
@@ -221,7 +226,8 @@ func TestGroupsOfAMirrorDirectory(t *testing.T) {
 	b.Post(editors, `{"name":"editors"}`).WantError(400, 7202)
 	b.Post(editors, `{"description":"Others"}`).WantError(400, 7202)
 	b.Post(editors, `{"description":null}`).WantError(400, 7202)
-	b.Post(editors, `{"name":"Editors","description":"They edit","status":"DISABLED","customData":{"colour":"red"}}`).Want(200).Golden("group_mirrored")
+	b.Post(editors, `{"name":"Editors","description":"They edit","status":"DISABLED","customData":{"colour":"red"}}`).
+		Want(200).Golden("group_mirrored")
 	b.Post("/v1/groupMemberships", members(al, editors)).WantError(400, 7202)
 	b.Delete(membership).WantError(400, 7202)
 	b.Get(membership).Want(200)
@@ -237,7 +243,8 @@ func TestADeletedGroupKeepsItsAccounts(t *testing.T) {
 	b.Delete(editors).Want(204)
 	b.Get(membership).WantError(404, 404)
 	b.Get(jo).Want(200)
-	event, err := pg.Value[string](b.Context(), b.db, `SELECT convert_from(envelope, 'UTF8')::json->>'type' FROM outbox ORDER BY seq DESC LIMIT 1`)
+	event, err := pg.Value[string](b.Context(), b.db,
+		`SELECT convert_from(envelope, 'UTF8')::json->>'type' FROM outbox ORDER BY seq DESC LIMIT 1`)
 	if err != nil || event != "GroupDeleted" {
 		t.Errorf("the last event is %q, %v", event, err)
 	}
@@ -254,7 +261,10 @@ func TestAnotherTenantHasNoPartInGroups(t *testing.T) {
 	membership := b.Post("/v1/groupMemberships", members(jo, editors)).Want(201).Href()
 	link := b.Post("/v1/accountLinks", ends(jo, al)).Want(201).Href()
 	signedUp := b.signUp("shy-lynx", "other@example.test")
-	other := &bench{T: b.T, Client: b.As(caller.Caller{Tenant: signedUp.Tenant.ID}), db: b.db, svc: b.svc, signedUp: signedUp, clock: b.clock}
+	other := &bench{
+		T: b.T, Client: b.As(caller.Caller{Tenant: signedUp.Tenant.ID}), db: b.db, svc: b.svc, signedUp: signedUp,
+		clock: b.clock,
+	}
 
 	for _, path := range []string{
 		editors, editors + "/accountMemberships", staff + "/groups", b.tenant() + "/groups", membership, link,
@@ -275,7 +285,9 @@ func TestAnotherTenantHasNoPartInGroups(t *testing.T) {
 	for _, body := range []string{ends(jo, sam), ends(sam, jo), ends(jo, al)} {
 		other.Post("/v1/accountLinks", body).WantError(404, 404)
 	}
-	for path, size := range map[string]int{editors + "/accountMemberships": 1, jo + "/groups": 1, jo + "/accountLinks": 1, staff + "/groups": 1} {
+	for path, size := range map[string]int{
+		editors + "/accountMemberships": 1, jo + "/groups": 1, jo + "/accountLinks": 1, staff + "/groups": 1,
+	} {
 		if got := b.Get(path).Want(200).Int("size"); got != size {
 			t.Errorf("%s has %d, want %d", path, got, size)
 		}

@@ -30,6 +30,8 @@ func invite(svc *directory.Service, v views) fiber.Handler {
 			return err
 		}
 		c.Status(http.StatusCreated)
-		return c.JSON(invitationView{made.Email, rest.Time(made.CreatedAt), rest.Time(made.ExpiresAt), v.Base.Link("tenants", made.Tenant)})
+		return c.JSON(invitationView{
+			made.Email, rest.Time(made.CreatedAt), rest.Time(made.ExpiresAt), v.Base.Link("tenants", made.Tenant),
+		})
 	}
 }

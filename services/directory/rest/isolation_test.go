@@ -19,8 +19,10 @@ func (b *bench) estate() map[string]string {
 	group := b.Post(staff+"/groups", `{"name":"Editors"}`).Want(201)
 	jo := b.Post(staff+"/accounts", jo).Want(201)
 	ann := b.Post(other+"/accounts", `{"email":"ann@example.test","password":"Changeme1!"}`).Want(201).Href()
-	link := b.Post("/v1/accountLinks", fmt.Sprintf(`{"leftAccount":{"href":%q},"rightAccount":{"href":%q}}`, jo.Href(), ann)).Want(201)
-	membership := b.Post("/v1/groupMemberships", fmt.Sprintf(`{"account":{"href":%q},"group":{"href":%q}}`, jo.Href(), group.Href())).Want(201)
+	link := b.Post("/v1/accountLinks",
+		fmt.Sprintf(`{"leftAccount":{"href":%q},"rightAccount":{"href":%q}}`, jo.Href(), ann)).Want(201)
+	membership := b.Post("/v1/groupMemberships",
+		fmt.Sprintf(`{"account":{"href":%q},"group":{"href":%q}}`, jo.Href(), group.Href())).Want(201)
 	directory := b.Get(staff).Want(200)
 	creation := b.Get(directory.Href("accountCreationPolicy")).Want(200)
 	schema := b.Get(directory.Href("accountSchema")).Want(200)
@@ -30,9 +32,12 @@ func (b *bench) estate() map[string]string {
 	metadata := b.With("Accept", "application/json").Get(saml.Href("serviceProviderMetadata")).Want(200)
 	first := func(collection string) string { return b.Get(collection).Want(200).Items()[0]["href"].(string) }
 	return map[string]string{
-		"tenants": b.tenant(), "directories": staff, "groups": group.Href(), "accounts": jo.Href(), "accountLinks": link.Href(),
-		"groupMemberships": membership.Href(), "accountCreationPolicies": creation.Href(), "passwordPolicies": directory.Href("passwordPolicy"),
-		"emailTemplates": first(creation.Href("welcomeEmailTemplates")), "schemas": schema.Href(), "fields": first(schema.Href("fields")),
+		"tenants": b.tenant(), "directories": staff, "groups": group.Href(), "accounts": jo.Href(),
+		"accountLinks":     link.Href(),
+		"groupMemberships": membership.Href(), "accountCreationPolicies": creation.Href(),
+		"passwordPolicies": directory.Href("passwordPolicy"),
+		"emailTemplates":   first(creation.Href("welcomeEmailTemplates")), "schemas": schema.Href(),
+		"fields": first(schema.Href("fields")),
 		"agents": ldap.Href("agent"), "userInfoMappingRules": social.Href("userInfoMappingRules"),
 		"attributeStatementMappingRules": saml.Href("attributeStatementMappingRules"),
 		"samlServiceProviderMetadatas":   metadata.Href(), "x509certificates": metadata.Href("x509SigningCert"),
@@ -99,7 +104,8 @@ func TestNoTenantReachesAnother(t *testing.T) {
 		}
 		answer.WantError(404, 404)
 	}
-	if missing := slices.DeleteFunc(slices.Sorted(maps.Keys(estate)), func(kind string) bool { return tried[kind] }); len(missing) > 0 {
+	if missing := slices.DeleteFunc(slices.Sorted(maps.Keys(estate)),
+		func(kind string) bool { return tried[kind] }); len(missing) > 0 {
 		t.Errorf("no route of %v was tried", missing)
 	}
 	for route, was := range before {
@@ -138,29 +144,45 @@ func TestNoBodyNamesAnotherTenantsResource(t *testing.T) {
 		path, body   string
 		status, code int
 	}{
-		{"/v1/groupMemberships", fmt.Sprintf(`{"account":{"href":%q},"group":{"href":%q}}`, estate["accounts"], group), 400, 2014},
-		{"/v1/groupMemberships", fmt.Sprintf(`{"account":{"href":%q},"group":{"href":%q}}`, account, estate["groups"]), 400, 2014},
-		{"/v1/accountLinks", fmt.Sprintf(`{"leftAccount":{"href":%q},"rightAccount":{"href":%q}}`, account, estate["accounts"]), 404, 404},
-		{"/v1/accountLinks", fmt.Sprintf(`{"leftAccount":{"href":%q},"rightAccount":{"href":%q}}`, estate["accounts"], account), 404, 404},
+		{
+			"/v1/groupMemberships", fmt.Sprintf(`{"account":{"href":%q},"group":{"href":%q}}`, estate["accounts"], group), 400,
+			2014,
+		},
+		{
+			"/v1/groupMemberships", fmt.Sprintf(`{"account":{"href":%q},"group":{"href":%q}}`, account, estate["groups"]), 400,
+			2014,
+		},
+		{"/v1/accountLinks", fmt.Sprintf(`{"leftAccount":{"href":%q},"rightAccount":{"href":%q}}`, account,
+			estate["accounts"]), 404, 404},
+		{"/v1/accountLinks", fmt.Sprintf(`{"leftAccount":{"href":%q},"rightAccount":{"href":%q}}`, estate["accounts"],
+			account), 404, 404},
 	} {
 		theirs := stranger.Post(c.path, c.body).WantError(c.status, c.code)
-		never := stranger.Post(c.path, strings.NewReplacer(estate["accounts"], base.To("accounts", other), estate["groups"], base.To("groups", other)).Replace(c.body)).WantError(c.status, c.code)
+		never := stranger.Post(c.path,
+			strings.NewReplacer(estate["accounts"], base.To("accounts", other), estate["groups"], base.To("groups", other)).
+				Replace(c.body)).WantError(c.status, c.code)
 		if a, b := theirs.Text("message"), never.Text("message"); a != b {
 			t.Errorf("%s tells %q of another tenant's resource and %q of none", c.body, a, b)
 		}
 	}
-	for _, path := range []string{estate["groups"] + "/accountMemberships", estate["accounts"] + "/groupMemberships", estate["accounts"] + "/accountLinks"} {
+	for _, path := range []string{
+		estate["groups"] + "/accountMemberships", estate["accounts"] + "/groupMemberships",
+		estate["accounts"] + "/accountLinks",
+	} {
 		if size := b.Get(path).Want(200).Int("size"); size != 1 {
 			t.Errorf("%s has %d items, want its own", path, size)
 		}
 	}
 	// Read-only links of a body are ignored, wherever they lead.
-	made := stranger.Post("/v1/directories", fmt.Sprintf(`{"name":"Moved","tenant":{"href":%q},"accounts":{"href":%q}}`, b.tenant(), estate["directories"]+"/accounts")).Want(201)
+	made := stranger.Post("/v1/directories",
+		fmt.Sprintf(`{"name":"Moved","tenant":{"href":%q},"accounts":{"href":%q}}`, b.tenant(),
+			estate["directories"]+"/accounts")).Want(201)
 	if made.Href("tenant") != base.To("tenants", other) {
 		t.Errorf("the directory belongs to %s", made.Href("tenant"))
 	}
-	moved := stranger.Post(account, fmt.Sprintf(`{"directory":{"href":%q},"tenant":{"href":%q},"href":%q,"createdAt":"2001-01-01T00:00:00.000Z"}`,
-		estate["directories"], b.tenant(), estate["accounts"])).Want(200)
+	moved := stranger.Post(account,
+		fmt.Sprintf(`{"directory":{"href":%q},"tenant":{"href":%q},"href":%q,"createdAt":"2001-01-01T00:00:00.000Z"}`,
+			estate["directories"], b.tenant(), estate["accounts"])).Want(200)
 	if moved.Href() != account || moved.Href("directory") != own {
 		t.Errorf("the account is %s in %s", moved.Href(), moved.Href("directory"))
 	}

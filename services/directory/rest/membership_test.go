@@ -28,7 +28,8 @@ func TestMembership(t *testing.T) {
 	b.Post("/v1/groupMemberships", members(jo, readers)).Want(201)
 
 	b.Get(jo + "/groupMemberships").Want(200).Golden("membership_list_account")
-	b.Get(editors + "/accountMemberships?createdAt=2026-11-20T20:26&orderBy=modifiedAt%20desc").Want(200).Golden("membership_list_group")
+	b.Get(editors + "/accountMemberships?createdAt=2026-11-20T20:26&orderBy=modifiedAt%20desc").Want(200).
+		Golden("membership_list_group")
 	b.Get(jo + "/groups").Want(200).Golden("account_groups")
 	b.Get(editors + "/accounts").Want(200).Golden("group_accounts")
 	b.Get(editors+"/accountMemberships?name=x").WantError(400, 2105)
@@ -42,7 +43,8 @@ func TestMembership(t *testing.T) {
 	}
 
 	for query, want := range map[string][]string{
-		"": {"jo@example.test", "al@example.test"}, "?status=enabled": {"jo@example.test", "al@example.test"}, "?status=DISABLED": {},
+		"": {"jo@example.test", "al@example.test"}, "?status=enabled": {"jo@example.test", "al@example.test"},
+		"?status=DISABLED":                      {},
 		"?status=enabled&orderBy=email&limit=1": {"al@example.test"}, "?q=jo&status=enabled": {"jo@example.test"},
 	} {
 		if got := values(b.Get(editors+"/accounts"+query).Want(200), "email"); !slices.Equal(got, want) {
@@ -102,7 +104,10 @@ func TestMembershipRefusals(t *testing.T) {
 	b.Post("/v1/groupMemberships", members(jo, editors)).Want(201)
 	b.Post("/v1/groupMemberships", members(jo, editors)).WantError(409, 2001).Golden("membership_taken")
 	b.Get("/v1/groupMemberships/nothing").WantError(404, 404)
-	for _, path := range []string{b.unknown("accounts") + "/groups", b.unknown("accounts") + "/groupMemberships", b.unknown("groups") + "/accountMemberships"} {
+	for _, path := range []string{
+		b.unknown("accounts") + "/groups", b.unknown("accounts") + "/groupMemberships",
+		b.unknown("groups") + "/accountMemberships",
+	} {
 		b.Get(path).WantError(404, 404)
 	}
 }

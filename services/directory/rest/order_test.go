@@ -11,7 +11,8 @@ func TestOrderOfChecks(t *testing.T) {
 	staff := b.directory("Staff")
 	reset := b.template(passwordPolicy(staff) + "/resetEmailTemplates")
 	agent := b.agent("A", adProvider(``))
-	forge := b.mirror("Forge", `{"providerId":"forge","clientId":"c","clientSecret":"s","authorizationEndpoint":"https://forge.localhost/a",
+	forge := b.mirror(
+		"Forge", `{"providerId":"forge","clientId":"c","clientSecret":"s","authorizationEndpoint":"https://forge.localhost/a",
 		"tokenEndpoint":"https://forge.localhost/t","resourceEndpoint":"https://forge.localhost/me"}`)
 	for _, c := range []struct {
 		path, body string

@@ -39,13 +39,15 @@ func TestImportOfHashedPasswords(t *testing.T) {
 		{"?passwordFormat=", "Changeme1!", 2105},
 	} {
 		refusal := b.Post(staff+"/accounts"+c.query, body("refused", c.hash)).WantError(400, c.code)
-		if c.code == 2006 && !strings.Contains(refusal.Text("developerMessage"), "is in an invalid format") { // clients compare it
+		// clients compare it
+		if c.code == 2006 && !strings.Contains(refusal.Text("developerMessage"), "is in an invalid format") {
 			t.Errorf("it says %s", refusal.Text("developerMessage"))
 		}
 	}
 	b.Post(staff+"/accounts?passwordFormat=mcf", `{"email":"refused@example.test"}`).WantError(400, 2000)
 	account, _ := b.Get(staff + "/accounts").Want(200).Items()[0]["href"].(string)
-	b.Post(account+"?passwordFormat=mcf", body("a0", "$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW")).WantError(400, 2105)
+	b.Post(account+"?passwordFormat=mcf", body("a0", "$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW")).
+		WantError(400, 2105)
 	if n := b.Get(staff + "/accounts").Want(200).Int("size"); n != 6 {
 		t.Errorf("the directory has %d accounts", n)
 	}

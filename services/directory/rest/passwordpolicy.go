@@ -22,8 +22,9 @@ func (v views) passwordPolicy(p store.PasswordPolicy) passwordPolicyView {
 	link := func(below string) href.Link { return v.Base.Link("passwordPolicies", p.DirectoryID, below) }
 	return passwordPolicyView{
 		Head:          rest.NewHead(v.Base.To("passwordPolicies", p.DirectoryID), p.CreatedAt, p.ModifiedAt),
-		ResetTokenTTL: p.ResetTokenTTL, ResetEmailStatus: p.ResetEmailStatus, ResetSuccessEmailStatus: p.ResetSuccessEmailStatus,
-		Strength: link("strength"), ResetEmailTemplates: link("resetEmailTemplates"),
+		ResetTokenTTL: p.ResetTokenTTL, ResetEmailStatus: p.ResetEmailStatus,
+		ResetSuccessEmailStatus: p.ResetSuccessEmailStatus,
+		Strength:                link("strength"), ResetEmailTemplates: link("resetEmailTemplates"),
 		ResetSuccessEmailTemplates: link("resetSuccessEmailTemplates"),
 		Directory:                  v.Base.Link("directories", p.DirectoryID), Tenant: v.Base.Link("tenants", p.TenantID),
 	}

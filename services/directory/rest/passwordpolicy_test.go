@@ -21,7 +21,8 @@ func TestPasswordPolicy(t *testing.T) {
 	policy := b.Get(b.directory("Staff")).Want(200).Href("passwordPolicy")
 	read := b.Get(policy).Want(200).Golden("password_policy")
 	b.clock.Move(time.Minute)
-	b.Post(policy, `{"resetTokenTtl":"48","resetEmailStatus":"disabled","resetSuccessEmailStatus":"Disabled","strength":{"minLength":1},"tenant":{"href":"x"}}`).
+	b.Post(
+		policy, `{"resetTokenTtl":"48","resetEmailStatus":"disabled","resetSuccessEmailStatus":"Disabled","strength":{"minLength":1},"tenant":{"href":"x"}}`).
 		Want(200).Golden("password_policy_updated")
 	b.Get(policy + "/strength").Want(200).Golden("strength_untouched")
 	b.Post(policy, string(read.Body)).Want(200)

@@ -25,7 +25,8 @@ func (v views) provider(p store.Provider) providerView {
 		Head:       rest.NewHead(v.Base.To("directories", p.DirectoryID, "provider"), p.CreatedAt, p.ModifiedAt),
 		ProviderID: v.ProviderID(p.ProviderID), ProviderType: v.ProviderID(p.ProviderType),
 		ProviderSettings: p.Settings, CertificateStatus: p.CertificateStatus, ClientSecret: p.ClientSecret.Reveal(),
-		Agent: v.Base.OptionalLink("agents", p.AgentID), ServiceProviderMetadata: v.Base.OptionalLink("samlServiceProviderMetadatas",
+		Agent: v.Base.OptionalLink("agents", p.AgentID),
+		ServiceProviderMetadata: v.Base.OptionalLink("samlServiceProviderMetadatas",
 			p.MetadataID),
 	}
 	rules := v.Base.OptionalLink(string(p.MappingRulesKind), p.MappingRulesID)

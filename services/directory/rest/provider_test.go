@@ -66,18 +66,20 @@ func TestProviders(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	for name, provider := range map[string]string{
-		"native":        `{"providerId":"Native"}`,
-		"ldap":          ldapProvider(``),
-		"ad":            adProvider(``),
-		"google":        google(``),
-		"google_full":   google(`,"hd":"example.test","display":"POPUP","accessType":"offline","scope":["email","calendar","calendar"]`),
+		"native": `{"providerId":"Native"}`,
+		"ldap":   ldapProvider(``),
+		"ad":     adProvider(``),
+		"google": google(``),
+		"google_full": google(
+			`,"hd":"example.test","display":"POPUP","accessType":"offline","scope":["email","calendar","calendar"]`),
 		"facebook":      social("FaceBook", `,"providerType":"facebook"`),
 		"github":        social("github", `,"scopes":["repo"]`),
 		"linkedin":      social("linkedin", ``),
 		"linkedin_full": social("linkedin", `,"redirectURL":"myapp:/callback","scope":["r_liteprofile","r_emailaddress"]`),
 		"twitter":       social("twitter", `,"scope":null,"hd":null`),
 		"generic":       generic(``),
-		"generic_full": strings.Replace(generic(`,"idField":"items[0].user_id","accessTokenType":"Access_Token","scope":["read"],
+		"generic_full": strings.Replace(
+			generic(`,"idField":"items[0].user_id","accessTokenType":"Access_Token","scope":["read"],
 			"introspectionEndpoint":"https://forge.localhost/introspect","acceptForeignTokens":true`), "oauth2", "OAuth", 1),
 		"openid":    social("corp", `,"discoveryUrl":"https://corp.localhost/realms/staff","scope":["openid","email"]`),
 		"saml":      samlProvider(``),
@@ -96,7 +98,8 @@ func TestProviders(t *testing.T) {
 		})
 	}
 	b.Get(b.directory("Cloud") + "/provider").Want(200).Golden("provider_native")
-	b.Get(b.mirror("Linked", `{"href":"https://localhost:8443/v1/directories/x/provider"}`) + "/provider").Want(200).Golden("provider_native")
+	b.Get(b.mirror("Linked", `{"href":"https://localhost:8443/v1/directories/x/provider"}`) + "/provider").Want(200).
+		Golden("provider_native")
 	b.Get(b.mirror("Null", `null`) + "/provider").Want(200).Golden("provider_native")
 	b.Get(b.mirror("Alias", `{"providerId":"Service"}`) + "/provider").Want(200).Golden("provider_native")
 }
@@ -125,36 +128,52 @@ func TestAProviderIsMadeWhollyOrNotAtAll(t *testing.T) {
 		code     int
 	}
 	refusals := []refusal{
-		{`{}`, 2000}, {`"ldap"`, 2004}, {`[]`, 2004}, {`{"providerId":null}`, 2000}, {`{"providerId":" "}`, 2000}, {`{"providerId":1}`, 2004},
-		{`{"providerId":"native","colour":"red"}`, 2015}, {`{"providerId":"native","clientId":"x"}`, 2017}, {`{"providerId":"native","providerType":"saml"}`, 2002},
-		{social("native", `,"providerType":"oauth2"`), 2002}, {social("google", `,"providerType":"oauth2"`), 2002}, {social("SAML", `,"providerType":"oauth"`), 2002},
+		{`{}`, 2000}, {`"ldap"`, 2004}, {`[]`, 2004}, {`{"providerId":null}`, 2000}, {`{"providerId":" "}`, 2000},
+		{`{"providerId":1}`, 2004},
+		{`{"providerId":"native","colour":"red"}`, 2015}, {`{"providerId":"native","clientId":"x"}`, 2017},
+		{`{"providerId":"native","providerType":"saml"}`, 2002},
+		{social("native", `,"providerType":"oauth2"`), 2002}, {social("google", `,"providerType":"oauth2"`), 2002},
+		{social("SAML", `,"providerType":"oauth"`), 2002},
 		{`{"providerId":"` + strings.Repeat("x", 256) + `","providerType":"oauth2"}`, 2008},
 
-		{google(`,"display":"wide"`), 2003}, {google(`,"display":""`), 2000}, {google(`,"accessType":"sometimes"`), 2003}, {google(`,"idField":"id"`), 2017},
+		{google(`,"display":"wide"`), 2003}, {google(`,"display":""`), 2000}, {google(`,"accessType":"sometimes"`), 2003},
+		{google(`,"idField":"id"`), 2017},
 		{google(`,"scope":"email"`), 2004}, {google(`,"scope":[""]`), 2000}, {google(`,"scope":["a\u0000b"]`), 2006},
-		{google(`,"scope":["` + strings.Repeat("x", 256) + `"]`), 2008}, {google(`,"scope":["x"` + strings.Repeat(`,"x"`, 50) + `]`), 2008},
+		{google(`,"scope":["` + strings.Repeat("x", 256) + `"]`), 2008},
+		{google(`,"scope":["x"` + strings.Repeat(`,"x"`, 50) + `]`), 2008},
 		{google(`,"redirectUri":"https://a/` + strings.Repeat("x", 2000) + `"`), 2008},
-		{google(`,"clientId":null`), 2000}, {google(`,"clientSecret":7`), 2004}, {google(`,"clientSecret":"` + strings.Repeat("x", 1001) + `"`), 2008},
-		{google(`,"agent":{}`), 2017}, {google(`,"attributeStatementMappingRules":{"items":[]}`), 2017}, {google(`,"ssoLoginUrl":"https://a"`), 2017},
+		{google(`,"clientId":null`), 2000}, {google(`,"clientSecret":7`), 2004},
+		{google(`,"clientSecret":"` + strings.Repeat("x", 1001) + `"`), 2008},
+		{google(`,"agent":{}`), 2017}, {google(`,"attributeStatementMappingRules":{"items":[]}`), 2017},
+		{google(`,"ssoLoginUrl":"https://a"`), 2017},
 		{social("github", `,"hd":"x"`), 2017}, {social("twitter", `,"forceAuthn":false`), 2017},
 
-		{generic(`,"providerType":"ldap"`), 2003}, {generic(`,"providerType":""`), 2000}, {generic(`,"accessTokenType":"mac"`), 2003},
+		{generic(`,"providerType":"ldap"`), 2003}, {generic(`,"providerType":""`), 2000},
+		{generic(`,"accessTokenType":"mac"`), 2003},
 		{generic(`,"introspectionEndpoint":"http://a/"`), 2006}, {generic(`,"acceptForeignTokens":"perhaps"`), 2004},
 		{google(`,"introspectionEndpoint":"https://a/"`), 2017}, {samlProvider(`,"acceptForeignTokens":false`), 2017},
-		{generic(`,"redirectUri":"https://a/"`), 2017}, {generic(`,"idField":"a..b"`), 2006}, {generic(`,"idField":"` + strings.Repeat("x", 256) + `"`), 2008},
+		{generic(`,"redirectUri":"https://a/"`), 2017}, {generic(`,"idField":"a..b"`), 2006},
+		{generic(`,"idField":"` + strings.Repeat("x", 256) + `"`), 2008},
 
-		{samlProvider(`,"requestSignatureAlgorithm":"RSA-MD5"`), 2003}, {samlProvider(`,"forceAuthn":"perhaps"`), 2004}, {samlProvider(`,"scope":[]`), 2017},
+		{samlProvider(`,"requestSignatureAlgorithm":"RSA-MD5"`), 2003}, {samlProvider(`,"forceAuthn":"perhaps"`), 2004},
+		{samlProvider(`,"scope":[]`), 2017},
 		{samlProvider(`,"ssoLoginUrl":"idp.localhost"`), 2006}, {samlProvider(`,"ssoLogoutUrl":"javascript:alert(1)"`), 2006},
-		{samlProvider(`,` + pem("a certificate")), 2006}, {samlProvider(`,` + pem("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")), 2006},
+		{samlProvider(`,` + pem("a certificate")), 2006},
+		{samlProvider(`,` + pem("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")), 2006},
 		{samlProvider(`,` + pem("-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----\n")), 2006},
 		{samlProvider(`,"encodedX509SigningCert":"` + strings.Trim(idpCertificate(), `"`) + `trailer"`), 2006},
 		{samlProvider(`,"encodedX509SigningCert":"` + strings.Repeat("x", 20_001) + `"`), 2008},
-		{samlProvider(`,"userInfoMappingRules":{"items":[]}`), 2017}, {samlProvider(`,"attributeStatementMappingRules":[]`), 2004},
+		{samlProvider(`,"userInfoMappingRules":{"items":[]}`), 2017},
+		{samlProvider(`,"attributeStatementMappingRules":[]`), 2004},
 		{samlProvider(`,"attributeStatementMappingRules":{"items":{}}`), 2004}, {google(`,"entityId":"x"`), 2017},
-		{google(`,"clientId":" ","display":"wide"`), 2000}, {samlProvider(`,"ssoLoginUrl":"x","requestSignatureAlgorithm":"RSA-MD5"`), 2003},
+		{google(`,"clientId":" ","display":"wide"`), 2000},
+		{samlProvider(`,"ssoLoginUrl":"x","requestSignatureAlgorithm":"RSA-MD5"`), 2003},
 	}
 	for _, member := range []string{"authorizationEndpoint", "tokenEndpoint", "resourceEndpoint"} {
-		for _, bad := range []string{"http://forge.localhost/", "https:///path", "forge.localhost", "https://user@forge.localhost/", "https://forge.localhost/#x", "https://%zz/"} {
+		for _, bad := range []string{
+			"http://forge.localhost/", "https:///path", "forge.localhost", "https://user@forge.localhost/",
+			"https://forge.localhost/#x", "https://%zz/",
+		} {
 			refusals = append(refusals, refusal{generic(fmt.Sprintf(`,%q:%q`, member, bad)), 2006})
 		}
 	}
@@ -169,7 +188,9 @@ func TestAProviderIsMadeWhollyOrNotAtAll(t *testing.T) {
 		{social("github", ``), []string{"clientId", "clientSecret"}},
 		{social("linkedin", ``), []string{"clientId", "clientSecret"}},
 		{social("twitter", ``), []string{"clientId", "clientSecret"}},
-		{generic(``), []string{"providerId", "clientId", "clientSecret", "authorizationEndpoint", "tokenEndpoint", "resourceEndpoint"}},
+		{generic(``), []string{
+			"providerId", "clientId", "clientSecret", "authorizationEndpoint", "tokenEndpoint", "resourceEndpoint",
+		}},
 		{samlProvider(``), []string{"ssoLoginUrl", "ssoLogoutUrl", "encodedX509SigningCert"}},
 	} {
 		for _, member := range c.required {
@@ -207,24 +228,31 @@ func TestAProviderIsUpdated(t *testing.T) {
 	directory := b.mirror("Forge", generic(`,"scope":["read"]`))
 	provider := directory + "/provider"
 	b.clock.Move(time.Minute)
-	b.Post(provider, `{"providerId":"forge","providerType":"oauth","clientId":"new","clientSecret":"another secret","idField":"data.id",
-		"accessTokenType":"oauth_token","scope":null,"resourceEndpoint":"https://forge.localhost/v2/me"}`).Want(200).Golden("provider_updated")
+	b.Post(
+		provider, `{"providerId":"forge","providerType":"oauth","clientId":"new","clientSecret":"another secret","idField":"data.id",
+		"accessTokenType":"oauth_token","scope":null,"resourceEndpoint":"https://forge.localhost/v2/me"}`).Want(200).Golden(
+		"provider_updated")
 	b.Post(provider, `{"idField":null,"clientSecret":" the third "}`).Want(200)
 	b.Get(provider).Want(200).Golden("provider_defaults")
 	for body, code := range map[string]int{
-		`{"clientSecret":null}`: 2000, `{"tokenEndpoint":"http://forge.localhost"}`: 2006, `{"colour":"red"}`: 2015, `{"hd":"x"}`: 2017, `{"idField":"a["}`: 2006,
-		`{"providerId":"native"}`: 6202, `{"providerId":"other"}`: 6202, `{"providerId":"google"}`: 6202, `{"providerId":null}`: 2000, `{"providerType":"saml"}`: 2003,
+		`{"clientSecret":null}`: 2000, `{"tokenEndpoint":"http://forge.localhost"}`: 2006, `{"colour":"red"}`: 2015,
+		`{"hd":"x"}`: 2017, `{"idField":"a["}`: 2006,
+		`{"providerId":"native"}`: 6202, `{"providerId":"other"}`: 6202, `{"providerId":"google"}`: 6202,
+		`{"providerId":null}`: 2000, `{"providerType":"saml"}`: 2003,
 	} {
 		b.Post(provider, body).WantError(400, code)
 	}
 	b.Post(directory, `{"name":"New","provider":{"providerId":"other"}}`).WantError(400, 6202)
 	b.Get(provider).Want(200).Golden("provider_defaults")
 
-	b.Post(b.mirror("G", google(``))+"/provider", `{"redirectURL":"https://other.localhost/","hd":"example.test","providerType":"GOOGLE"}`).
+	b.Post(b.mirror("G", google(``))+"/provider",
+		`{"redirectURL":"https://other.localhost/","hd":"example.test","providerType":"GOOGLE"}`).
 		Want(200).Golden("provider_google_updated")
-	b.Post(b.mirror("L", social("linkedin", `,"redirectUri":"https://a/"`))+"/provider", `{"redirectUri":null}`).Want(200).Golden("provider_linkedin_updated")
+	b.Post(b.mirror("L", social("linkedin", `,"redirectUri":"https://a/"`))+"/provider", `{"redirectUri":null}`).Want(200).
+		Golden("provider_linkedin_updated")
 	saml := b.mirror("S", samlProvider(``)) + "/provider"
-	if answer := b.Post(saml, `{"forceAuthn":true,"requestSignatureAlgorithm":"RSA-SHA1"}`).Want(200); answer.Object()["forceAuthn"] != true {
+	if answer := b.Post(saml, `{"forceAuthn":true,"requestSignatureAlgorithm":"RSA-SHA1"}`).
+		Want(200); answer.Object()["forceAuthn"] != true {
 		t.Errorf("forceAuthn was not set: %s", answer.Body)
 	}
 	b.Post(saml, `{"encodedX509SigningCert":"x"}`).WantError(400, 2006)
@@ -292,12 +320,15 @@ func TestAnotherTenantFindsNoProvider(t *testing.T) {
 	certificate := b.With("Accept", "application/json").Get(metadata).Href("x509SigningCert")
 	account := b.Post(b.directory("Staff")+"/accounts", jo).Want(201).Href()
 	other := b.As(caller.Caller{Tenant: b.signUp("shy-lynx", "other@example.test").Tenant.ID})
-	for _, path := range []string{ldap + "/provider", b.tenant() + "/agents", agent, rules, samlRules, metadata, certificate, account + "/providerData"} {
+	for _, path := range []string{
+		ldap + "/provider", b.tenant() + "/agents", agent, rules, samlRules, metadata, certificate, account + "/providerData",
+	} {
 		other.Get(path).WantError(404, 404)
 	}
 	for path, body := range map[string]string{
-		google + "/provider": `{"clientId":"mine"}`, agent: `{"config":{"baseDn":"dc=mine"}}`, agent + "/ping": `{"status":"ONLINE"}`,
-		rules: `{"items":[]}`, samlRules: `{"items":[]}`,
+		google + "/provider": `{"clientId":"mine"}`, agent: `{"config":{"baseDn":"dc=mine"}}`,
+		agent + "/ping": `{"status":"ONLINE"}`,
+		rules:           `{"items":[]}`, samlRules: `{"items":[]}`,
 	} {
 		before := string(b.Get(strings.TrimSuffix(path, "/ping")).Body)
 		other.Post(path, body).WantError(404, 404)
@@ -315,7 +346,9 @@ func TestADirectoryTakesItsProviderAlong(t *testing.T) {
 		directory := b.mirror(fmt.Sprint(i), provider)
 		answer := b.Get(directory + "/provider")
 		gone = append(gone, directory+"/provider")
-		for _, link := range []string{"agent", "userInfoMappingRules", "attributeStatementMappingRules", "serviceProviderMetadata"} {
+		for _, link := range []string{
+			"agent", "userInfoMappingRules", "attributeStatementMappingRules", "serviceProviderMetadata",
+		} {
 			if answer.Object()[link] != nil {
 				gone = append(gone, answer.Href(link))
 			}
@@ -334,7 +367,8 @@ func TestADirectoryTakesItsProviderAlong(t *testing.T) {
 func TestProvidersTakeWhatClientsSend(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	for _, social := range []string{social("facebook", `,"redirectUri":"no address"`), social("github", `,"redirectURL":"no address"`),
+	for _, social := range []string{social("facebook", `,"redirectUri":"no address"`),
+		social("github", `,"redirectURL":"no address"`),
 		social("twitter", `,"redirectUri":"no address"`), social("google", `,"redirectUri":"no address"`)} {
 		made := b.mirror(social[:30], social) + "/provider"
 		if got := b.Get(made).Text("redirectUri"); got != "no address" {
@@ -347,9 +381,11 @@ func TestProvidersTakeWhatClientsSend(t *testing.T) {
 	}
 
 	certificate := strings.ReplaceAll(strings.Trim(idpCertificate(), `"`), `\n`, `  \n   `) + `\r\n  `
-	saml := b.mirror("SAML", samlProvider(`,"entityId":"https://idp.example.test/","encodedX509SigningCert":"`+certificate+`"`)) + "/provider"
+	saml := b.mirror("SAML",
+		samlProvider(`,"entityId":"https://idp.example.test/","encodedX509SigningCert":"`+certificate+`"`)) + "/provider"
 	read := b.Get(saml)
-	if got := read.Text("encodedX509SigningCert"); got != strings.NewReplacer(`\n`, "\n", `\r`, "\r").Replace(certificate) {
+	if got := read.Text("encodedX509SigningCert"); got != strings.NewReplacer(`\n`, "\n", `\r`, "\r").
+		Replace(certificate) {
 		t.Errorf("an indented certificate becomes %q", got)
 	}
 	if got := read.Text("entityId"); got != "https://idp.example.test/" {
@@ -363,11 +399,14 @@ func TestProvidersTakeWhatClientsSend(t *testing.T) {
 func TestTheRulesOfAProviderAreReplacedWithIt(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	for member, provider := range map[string]string{"userInfoMappingRules": social("github", ``), "attributeStatementMappingRules": samlProvider(``)} {
+	for member, provider := range map[string]string{
+		"userInfoMappingRules": social("github", ``), "attributeStatementMappingRules": samlProvider(``),
+	} {
 		provider := b.mirror(member, provider) + "/provider"
 		rules := b.Get(provider).Href(member)
 		count := func() int { return len(b.Get(rules).Items()) }
-		b.Post(provider, `{"`+member+`":{"items":[{"name":"x","accountAttributes":["surname"]}],"dirty":true,"length":{}}}`).Want(200)
+		b.Post(provider, `{"`+member+`":{"items":[{"name":"x","accountAttributes":["surname"]}],"dirty":true,"length":{}}}`).
+			Want(200)
 		if count() != 1 {
 			t.Errorf("%s: %d rules after an update of the provider", member, count())
 		}

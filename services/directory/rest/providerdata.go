@@ -15,7 +15,8 @@ func (v views) providerData(d store.ProviderData) map[string]any {
 		view[name] = claim
 	}
 	maps.Copy(view, map[string]any{
-		"href": v.Base.To("accounts", d.AccountID, "providerData"), "createdAt": rest.Time(d.CreatedAt), "modifiedAt": rest.Time(d.ModifiedAt),
+		"href": v.Base.To("accounts", d.AccountID, "providerData"), "createdAt": rest.Time(d.CreatedAt),
+		"modifiedAt": rest.Time(d.ModifiedAt),
 		"providerId": v.ProviderID(d.ProviderID),
 	})
 	return view

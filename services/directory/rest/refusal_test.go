@@ -15,14 +15,18 @@ import (
 // unseen are the errors that the packages behind the service name and that no
 // request to it meets, each with the request that does.
 var unseen = map[string]string{
-	"AccountDisabled": "logins", "AccountLocked": "logins", "AccountUnverified": "logins", "DirectoryDisabled": "logins", "GroupDisabled": "logins",
+	"AccountDisabled": "logins", "AccountLocked": "logins", "AccountUnverified": "logins", "DirectoryDisabled": "logins",
+	"GroupDisabled": "logins",
 	"NoSuchAccount": "logins", "WrongPassword": "logins", "Unavailable": "logins when too many run",
 	"TokenAccountDisabled": "tokens", "TokenAccountUnreachable": "tokens", "TokenStoreDisabled": "tokens",
-	"NoSuchResource": "resets and verification mails of applications", "VerificationDisabled": "verification mails of applications",
-	"Forbidden": "a request without a caller", "TooLarge": "a body of more than the server reads",
+	"NoSuchResource":       "resets and verification mails of applications",
+	"VerificationDisabled": "verification mails of applications",
+	"Forbidden":            "a request without a caller", "TooLarge": "a body of more than the server reads",
 	"AccountStoreDisabled": "applications, as creators of accounts", "Unauthorized": "keys of agents, at the gateway",
-	"AgentUnreachable": "delegated logins", "ServerUnreachable": "delegated logins", "AgentSlow": "delegated logins", "ServerSlow": "delegated logins",
-	"AgentFailures": "nobody: it is the list of those of delegated logins", "AgentAnswer": "delegated logins", "ServerAnswer": "delegated logins", "ReferralFailed": "delegated logins",
+	"AgentUnreachable": "delegated logins", "ServerUnreachable": "delegated logins", "AgentSlow": "delegated logins",
+	"ServerSlow":    "delegated logins",
+	"AgentFailures": "nobody: it is the list of those of delegated logins", "AgentAnswer": "delegated logins",
+	"ServerAnswer": "delegated logins", "ReferralFailed": "delegated logins",
 	"OtherInvitee": "answers to invitations", "TooMany": "sign-ups and invitations",
 	"NotSAML": "logins", "SAMLMalformed": "logins", "ProviderIncomplete": "logins at a provider that answers",
 	"Internal": "nobody, by a request alone",
@@ -38,7 +42,8 @@ func TestEveryErrorOfTheService(t *testing.T) {
 	strength := passwordPolicy(staff) + "/strength"
 	b.Post(strength, `{"preventReuse":2}`).Want(200)
 	strict := b.directory("Strict")
-	b.Post(creationPolicy(strict), `{"emailDomainWhitelist":["*example.test"],"emailDomainBlacklist":["bad.example.test"]}`).Want(200)
+	b.Post(creationPolicy(strict),
+		`{"emailDomainWhitelist":["*example.test"],"emailDomainBlacklist":["bad.example.test"]}`).Want(200)
 	mirror := b.mirror("Copies", social("github", ``))
 	professional := b.mirror("Professionals", social("linkedin", ``))
 	filled := b.directory("Filled")
@@ -71,7 +76,10 @@ func TestEveryErrorOfTheService(t *testing.T) {
 		{"MethodNotAllowed", 405, 1100, "DELETE", estate["schemas"], ""},
 		{"Required", 400, 2000, "POST", staff + "/accounts", `{"password":"Changeme1!"}`},
 		{"Exists", 409, 2001, "POST", staff + "/accounts", `{"email":"JO@example.test","password":"Changeme1!"}`},
-		{"Invalid", 400, 2002, "POST", estate["userInfoMappingRules"], `{"items":[{"name":"x","accountAttributes":["status"]}]}`},
+		{
+			"Invalid", 400, 2002, "POST", estate["userInfoMappingRules"],
+			`{"items":[{"name":"x","accountAttributes":["status"]}]}`,
+		},
 		{"Unsupported", 400, 2003, "POST", jo, `{"status":"PAUSED"}`},
 		{"WrongType", 400, 2004, "POST", staff, `{"name":7}`},
 		{"Encoding", 400, 2005, "POST", staff, "{\"name\":\"\xff\"}"},
@@ -80,9 +88,15 @@ func TestEveryErrorOfTheService(t *testing.T) {
 		{"TooLong", 400, 2008, "POST", staff, `{"name":"` + strings.Repeat("é", 256) + `"}`},
 		{"BelowMinimum", 400, 2009, "POST", passwordPolicy(staff), `{"resetTokenTtl":0}`},
 		{"AboveMaximum", 400, 2010, "POST", passwordPolicy(staff), `{"resetTokenTtl":169}`},
-		{"Reference", 400, 2014, "POST", "/v1/groupMemberships", fmt.Sprintf(`{"account":{"href":%q},"group":{"href":%q}}`, ann, estate["groups"])},
+		{
+			"Reference", 400, 2014, "POST", "/v1/groupMemberships",
+			fmt.Sprintf(`{"account":{"href":%q},"group":{"href":%q}}`, ann, estate["groups"]),
+		},
 		{"UnknownProperty", 400, 2015, "POST", staff, `{"nmae":"Staff"}`},
-		{"UnusedProperty", 400, 2017, "POST", "/v1/directories", `{"name":"L","provider":` + ldapProvider(`,"referralMode":"follow"`) + `}`},
+		{
+			"UnusedProperty", 400, 2017, "POST", "/v1/directories",
+			`{"name":"L","provider":` + ldapProvider(`,"referralMode":"follow"`) + `}`,
+		},
 		{"MalformedQuery", 400, 2100, "GET", tenant + "/accounts?email=%25zz&q=%", ""},
 		{"ParameterEmpty", 400, 2101, "GET", tenant + "/accounts?email", ""},
 		{"ParameterRepeated", 400, 2102, "GET", tenant + "/accounts?email=a&email=b", ""},
@@ -101,16 +115,31 @@ func TestEveryErrorOfTheService(t *testing.T) {
 		{"MirrorReadOnly", 400, 6100, "POST", mirror + "/groups", `{"name":"Editors"}`},
 		{"CannotBecomeMirror", 400, 6201, "POST", staff + "/provider", google(``)},
 		{"ProviderFixed", 400, 6202, "POST", mirror + "/provider", google(``)},
-		{"RedirectURIMissing", 400, 6203, "POST", professional + "/accounts", `{"providerData":{"providerId":"linkedin","code":"c"}}`},
+		{
+			"RedirectURIMissing", 400, 6203, "POST", professional + "/accounts",
+			`{"providerData":{"providerId":"linkedin","code":"c"}}`,
+		},
 		{"StrengthContradicts", 400, 6400, "POST", strength, `{"minLength":101}`},
 		{"PasswordReused", 400, 6401, "POST", jo, `{"password":"Changeme1!"}`},
 		{"ProviderRefused", 400, 7200, "POST", mirror + "/accounts", `{"providerData":{"providerId":"github","code":"c"}}`},
-		{"ProviderOtherClient", 400, 7203, "POST", mirror + "/accounts", `{"providerData":{"providerId":"github","accessToken":"a"}}`},
+		{
+			"ProviderOtherClient", 400, 7203, "POST", mirror + "/accounts",
+			`{"providerData":{"providerId":"github","accessToken":"a"}}`,
+		},
 		{"OutsideDomains", 400, 7204, "POST", "/v1/accountLinks", ends(copied, jo)},
 		{"MirroredProperty", 400, 7202, "POST", copied, `{"givenName":"Sam"}`},
-		{"DomainBlacklisted", 400, 7205, "POST", strict + "/accounts", `{"email":"x@bad.example.test","password":"Changeme1!"}`},
-		{"DomainNotWhitelisted", 400, 7206, "POST", strict + "/accounts", `{"email":"x@elsewhere.test","password":"Changeme1!"}`},
-		{"TemplateWithoutLink", 400, 7301, "POST", b.template(passwordPolicy(staff) + "/resetEmailTemplates"), `{"textBody":"Hello"}`},
+		{
+			"DomainBlacklisted", 400, 7205, "POST", strict + "/accounts",
+			`{"email":"x@bad.example.test","password":"Changeme1!"}`,
+		},
+		{
+			"DomainNotWhitelisted", 400, 7206, "POST", strict + "/accounts",
+			`{"email":"x@elsewhere.test","password":"Changeme1!"}`,
+		},
+		{
+			"TemplateWithoutLink", 400, 7301, "POST", b.template(passwordPolicy(staff) + "/resetEmailTemplates"),
+			`{"textBody":"Hello"}`,
+		},
 		{"AlreadyLinked", 409, 7500, "POST", "/v1/accountLinks", ends(ann, jo)},
 		{"LinkToItself", 400, 7501, "POST", "/v1/accountLinks", ends(jo, jo)},
 		{"LinkMalformed", 400, 7502, "POST", "/v1/accountLinks", `{"leftAccount":{"href":"x"}}`},
@@ -139,7 +168,9 @@ func TestEveryErrorOfTheService(t *testing.T) {
 func errorsNamed(t *testing.T) []string {
 	t.Helper()
 	found := map[string]bool{}
-	behind := []string{"../store", ".", "../../../pkg/field", "../../../pkg/list", "../../../pkg/customdata", "../../../pkg/rest"}
+	behind := []string{
+		"../store", ".", "../../../pkg/field", "../../../pkg/list", "../../../pkg/customdata", "../../../pkg/rest",
+	}
 	for _, dir := range slices.Concat(rules, behind) {
 		files, err := filepath.Glob(filepath.FromSlash(dir) + "/*.go")
 		if err != nil || len(files) == 0 {

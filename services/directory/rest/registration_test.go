@@ -76,7 +76,8 @@ func TestRegistrationStates(t *testing.T) {
 		{``, `?registrationworkflowenabled=False`, "ENABLED"},
 		{`,"status":"UNVERIFIED"`, `?registrationWorkflowEnabled=false`, "UNVERIFIED"},
 	} {
-		made := b.Post(staff+"/accounts"+c.query, fmt.Sprintf(`{"email":"a%d@example.test","password":"Changeme1!"%s}`, i, c.body)).Want(201)
+		made := b.Post(staff+"/accounts"+c.query,
+			fmt.Sprintf(`{"email":"a%d@example.test","password":"Changeme1!"%s}`, i, c.body)).Want(201)
 		if made.Text("status") != c.status {
 			t.Errorf("%s with %q is %s, want %s", c.body, c.query, made.Text("status"), c.status)
 		}
@@ -92,7 +93,9 @@ func TestEmailDomains(t *testing.T) {
 	b := newBench(t)
 	staff := b.directory("Staff")
 	policy := strings.Replace(staff, "directories", "accountCreationPolicies", 1)
-	b.Post(policy, `{"emailDomainWhitelist":["*example.test","*.other.test"],"emailDomainBlacklist":["bad.example.test"]}`).Want(200)
+	b.Post(
+		policy, `{"emailDomainWhitelist":["*example.test","*.other.test"],"emailDomainBlacklist":["bad.example.test"]}`).Want(
+		200)
 	for domain, code := range map[string]int{
 		"example.test": 0, "sub.example.test": 0, "myexample.test": 0, "a.other.test": 0,
 		"other.test": 7206, "example.test.evil.test": 7206, "BAD.example.test": 7205,

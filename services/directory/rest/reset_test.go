@@ -112,10 +112,12 @@ func TestAResetTokenSaysOnlyItsTenantAndItsEnd(t *testing.T) {
 	t.Parallel()
 	b := newResetBench(t)
 	header, claims := parts(t, b.token())
-	if len(header) != 3 || header["alg"] != "HS256" || header["stt"] != "assertion" || header["tid"] != b.signedUp.Tenant.ID.String() {
+	if len(header) != 3 || header["alg"] != "HS256" || header["stt"] != "assertion" ||
+		header["tid"] != b.signedUp.Tenant.ID.String() {
 		t.Errorf("the header is %v", header)
 	}
-	if jti, _ := claims["jti"].(string); len(claims) != 2 || claims["exp"] != float64(b.clock.Now().Add(24*time.Hour).Unix()) || len(jti) < 20 {
+	if jti, _ := claims["jti"].(string); len(claims) != 2 ||
+		claims["exp"] != float64(b.clock.Now().Add(24*time.Hour).Unix()) || len(jti) < 20 {
 		t.Errorf("the claims are %v", claims)
 	}
 }
@@ -232,7 +234,8 @@ func TestAResetTokenIsOnlyForItsOwnAccount(t *testing.T) {
 		t.Error("the other account's token is void")
 	}
 	changed, now := b.Get(b.jo).Want(200), b.clock.Now().Format("2006-01-02T15:04:05.000Z")
-	if changed.Text("passwordModifiedAt") != now || changed.Text("modifiedAt") != now || changed.Text("status") != "ENABLED" {
+	if changed.Text("passwordModifiedAt") != now || changed.Text("modifiedAt") != now ||
+		changed.Text("status") != "ENABLED" {
 		t.Errorf("at %s the account became %s", now, changed.Body)
 	}
 }
@@ -348,7 +351,8 @@ func TestExpiredResetsArePurged(t *testing.T) {
 
 func (b *resetBench) askVerification(login string) error {
 	_, err := b.svc.RequestVerification(b.Context(), directoryapi.RequestVerification{
-		Tenant: b.signedUp.Tenant.ID, Login: login, Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: b.directory}},
+		Tenant: b.signedUp.Tenant.ID, Login: login,
+		Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: b.directory}},
 	})
 	return err
 }
@@ -380,7 +384,8 @@ func TestAnotherVerificationMailHasTheSameToken(t *testing.T) {
 	if err := b.askVerification("jo@example.test"); err != nil {
 		t.Fatalf("once the email is verified: %v", err)
 	}
-	if got, want := b.events()[events:], []string{"VerificationRequested", "VerificationRequested", "AccountVerified"}; !slices.Equal(got, want) {
+	if got, want := b.events()[events:],
+		[]string{"VerificationRequested", "VerificationRequested", "AccountVerified"}; !slices.Equal(got, want) {
 		t.Errorf("the events are %v, want %v", got, want)
 	}
 	if b.Get(b.jo).Want(200).Object()["emailVerificationToken"] != nil {

@@ -61,7 +61,8 @@ func newBenchOf(t *testing.T, word alias.Alias) *bench {
 	passwords := secure.NewPasswords(pwhash.Cost{Memory: 64, Time: 1, Threads: 1}, 2, 1000)
 	b.svc = app.New(store.New(b.db, b.clock.Now), passwords, ring, base, b.clock.Now, app.Rules{
 		Config: directory.Config{
-			VerificationTTL: 7 * 24 * time.Hour, Sender: mail.Address{Name: "Service", Address: "no-reply@localhost"}, Alias: word,
+			VerificationTTL: 7 * 24 * time.Hour, Sender: mail.Address{Name: "Service", Address: "no-reply@localhost"},
+			Alias: word,
 		},
 		AgentArchive: filepath.Join("testdata", "agent.zip"),
 	})
@@ -69,14 +70,16 @@ func newBenchOf(t *testing.T, word alias.Alias) *bench {
 	b.app = rest.New(rest.Config{Service: "directory", Base: base, Signer: signer})
 	directoryrest.Mount(b.app, b.svc.Core, b.svc.Providers, b.svc.Agents, base)
 	b.signedUp = b.signUp("calm-otter", "owner@example.test")
-	b.Client = resttest.New(t, b.app, signer, caller.Caller{Tenant: b.signedUp.Tenant.ID, RequestID: "0d7f8a3e-3b0c-4b7e-9d7e-2f1f7a3f5b10"})
+	b.Client = resttest.New(t, b.app, signer,
+		caller.Caller{Tenant: b.signedUp.Tenant.ID, RequestID: "0d7f8a3e-3b0c-4b7e-9d7e-2f1f7a3f5b10"})
 	return b
 }
 
 func (b *bench) signUp(key, email string) directoryapi.SignedUp {
 	b.Helper()
 	done, err := b.svc.SignUp(b.Context(), directoryapi.SignUp{
-		Tenant: id.New(b.clock.Now()), Directory: id.New(b.clock.Now()), Owner: id.New(b.clock.Now()), Key: key, DirectoryName: "Service Administrators", Email: email,
+		Tenant: id.New(b.clock.Now()), Directory: id.New(b.clock.Now()), Owner: id.New(b.clock.Now()), Key: key,
+		DirectoryName: "Service Administrators", Email: email,
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -21,7 +21,8 @@ import (
 type views struct{ directoryview.Views }
 
 // Mount adds the service's endpoints to its app.
-func Mount(app *fiber.App, core *directory.Service, providers *provider.Service, agents *agent.Service, base href.Base) {
+func Mount(app *fiber.App, core *directory.Service, providers *provider.Service, agents *agent.Service,
+	base href.Base) {
 	v := views{directoryview.Views{Base: base, Alias: core.Alias()}}
 	v1 := app.Group("/v1")
 
@@ -79,15 +80,18 @@ func Mount(app *fiber.App, core *directory.Service, providers *provider.Service,
 		rest.List(store.Templates, core.Templates(directoryapi.VerificationSuccess), v.template))
 	v1.Get("/accountCreationPolicies/:id/existingAccountEmailTemplates",
 		rest.List(store.Templates, core.Templates(directoryapi.ExistingAccount), v.template))
-	v1.Get("/accountCreationPolicies/:id/welcomeEmailTemplates", rest.List(store.Templates, core.Templates(directoryapi.Welcome), v.template))
+	v1.Get("/accountCreationPolicies/:id/welcomeEmailTemplates",
+		rest.List(store.Templates, core.Templates(directoryapi.Welcome), v.template))
 
 	v1.Get("/passwordPolicies/:id", rest.Get(core.PasswordPolicy, v.passwordPolicy))
 	v1.Post("/passwordPolicies/:id", rest.Update(core.UpdatePasswordPolicy, v.passwordPolicy))
 	v1.Get("/passwordPolicies/:id/strength", rest.Get(core.PasswordPolicy, v.strength))
 	v1.Post("/passwordPolicies/:id/strength", rest.Update(core.UpdateStrength, v.strength))
-	v1.Get("/passwordPolicies/:id/resetEmailTemplates", rest.List(store.Templates, core.Templates(directoryapi.Reset), v.template))
-	v1.Get("/passwordPolicies/:id/resetSuccessEmailTemplates", rest.List(store.Templates, core.Templates(directoryapi.ResetSuccess),
-		v.template))
+	v1.Get("/passwordPolicies/:id/resetEmailTemplates",
+		rest.List(store.Templates, core.Templates(directoryapi.Reset), v.template))
+	v1.Get("/passwordPolicies/:id/resetSuccessEmailTemplates",
+		rest.List(store.Templates, core.Templates(directoryapi.ResetSuccess),
+			v.template))
 
 	v1.Get("/emailTemplates/:id", rest.Get(core.Template, v.template))
 	v1.Post("/emailTemplates/:id", rest.Update(core.UpdateTemplate, v.template))
@@ -113,7 +117,9 @@ func Mount(app *fiber.App, core *directory.Service, providers *provider.Service,
 	v1.Get("/userInfoMappingRules/:id", rest.Get(providers.MappingRules(mappingrule.UserInfo), rules))
 	v1.Post("/userInfoMappingRules/:id", rest.Update(providers.UpdateMappingRules(mappingrule.UserInfo), rules))
 	v1.Get("/attributeStatementMappingRules/:id", rest.Get(providers.MappingRules(mappingrule.AttributeStatement), rules))
-	v1.Post("/attributeStatementMappingRules/:id", rest.Update(providers.UpdateMappingRules(mappingrule.AttributeStatement), rules))
-	v1.Get("/samlServiceProviderMetadatas/:id", rest.SAMLMetadata(providers.SAMLServiceProvider, v.samlMetadata, v.samlDescriptor))
+	v1.Post("/attributeStatementMappingRules/:id",
+		rest.Update(providers.UpdateMappingRules(mappingrule.AttributeStatement), rules))
+	v1.Get("/samlServiceProviderMetadatas/:id",
+		rest.SAMLMetadata(providers.SAMLServiceProvider, v.samlMetadata, v.samlDescriptor))
 	v1.Get("/x509certificates/:id", rest.Certificate(providers.Certificate))
 }

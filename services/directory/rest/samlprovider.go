@@ -17,7 +17,8 @@ type samlMetadataView struct {
 
 func (v views) samlMetadata(p store.SAMLServiceProvider) samlMetadataView {
 	return samlMetadataView{
-		Head:                                 rest.NewHead(v.Base.To("samlServiceProviderMetadatas", p.ID), p.CreatedAt, p.ModifiedAt),
+		Head: rest.NewHead(v.Base.To("samlServiceProviderMetadatas", p.ID), p.CreatedAt,
+			p.ModifiedAt),
 		EntityID:                             provider.SAMLEntityID(v.Alias, p.DirectoryID),
 		AssertionConsumerServicePostEndpoint: v.Base.Link("directories", p.DirectoryID, "saml", "sso", "post"),
 		X509SigningCert:                      v.Base.Link("x509certificates", p.CertificateID),

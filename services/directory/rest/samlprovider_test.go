@@ -31,7 +31,8 @@ func TestSAMLServiceProvider(t *testing.T) {
 	if err := parsed.CheckSignature(parsed.SignatureAlgorithm, parsed.RawTBSCertificate, parsed.Signature); err != nil {
 		t.Errorf("the certificate is not signed by itself: %v", err)
 	}
-	if key, ok := parsed.PublicKey.(*rsa.PublicKey); !ok || key.N.BitLen() != 2048 || parsed.SignatureAlgorithm != x509.SHA256WithRSA {
+	if key, ok := parsed.PublicKey.(*rsa.PublicKey); !ok || key.N.BitLen() != 2048 ||
+		parsed.SignatureAlgorithm != x509.SHA256WithRSA {
 		t.Errorf("the certificate has a %T and is signed with %s", parsed.PublicKey, parsed.SignatureAlgorithm)
 	}
 	if now := b.clock.Now(); now.Before(parsed.NotBefore) || now.AddDate(9, 0, 0).After(parsed.NotAfter) {
@@ -65,7 +66,8 @@ func TestSAMLServiceProvider(t *testing.T) {
 		t.Fatalf("the metadata is %s", document.Body)
 	}
 	sp := descriptor.SP[0]
-	if sp.Protocols != "urn:oasis:names:tc:SAML:2.0:protocol" || sp.NameIDFormat != "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress" {
+	if sp.Protocols != "urn:oasis:names:tc:SAML:2.0:protocol" ||
+		sp.NameIDFormat != "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress" {
 		t.Errorf("the metadata is %s", document.Body)
 	}
 	for i, use := range []string{"signing", "encryption"} {
@@ -73,7 +75,8 @@ func TestSAMLServiceProvider(t *testing.T) {
 			t.Errorf("the metadata has another key for %s: %s", use, document.Body)
 		}
 	}
-	if sp.Consumer[0].Binding != "urn:oasis:names:tc:SAML:2.0:bindings:HTTP-POST" || sp.Consumer[0].Location != view.Href("assertionConsumerServicePostEndpoint") {
+	if sp.Consumer[0].Binding != "urn:oasis:names:tc:SAML:2.0:bindings:HTTP-POST" ||
+		sp.Consumer[0].Location != view.Href("assertionConsumerServicePostEndpoint") {
 		t.Errorf("the metadata is %s", document.Body)
 	}
 }
@@ -116,7 +119,8 @@ func TestTheAliasNamesTheEntity(t *testing.T) {
 	t.Parallel()
 	b := newBenchOf(t, "acme")
 	metadata := b.Get(b.mirror("S", samlProvider(``)) + "/provider").Href("serviceProviderMetadata")
-	if entity := b.With("Accept", "application/json").Get(metadata).Text("entityId"); !strings.HasPrefix(entity, "urn:acme:directory:") {
+	if entity := b.With("Accept", "application/json").Get(metadata).
+		Text("entityId"); !strings.HasPrefix(entity, "urn:acme:directory:") {
 		t.Errorf("the entity is %s", entity)
 	}
 }

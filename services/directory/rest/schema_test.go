@@ -31,10 +31,13 @@ func TestSchema(t *testing.T) {
 	b.Get(schema + "/fields").Want(200).Golden("schema_fields")
 	b.Get(schema + "/fields?limit=1&offset=1&orderBy=modifiedAt").Want(200).Golden("schema_fields_page")
 	b.Get(schema+"/fields?required=true").WantError(400, 2105)
-	if found := b.Get(schema + "/fields?name=GivenName").Want(200).Items(); len(found) != 1 || found[0]["name"] != "givenName" {
+	if found := b.Get(schema + "/fields?name=GivenName").Want(200).
+		Items(); len(found) != 1 || found[0]["name"] != "givenName" {
 		t.Errorf("the field givenName is found as %v", found)
 	}
-	for order, want := range map[string]string{"name": "givenName", "name+desc": "surname", "required,name+desc": "surname"} {
+	for order, want := range map[string]string{
+		"name": "givenName", "name+desc": "surname", "required,name+desc": "surname",
+	} {
 		if first := b.Get(schema + "/fields?orderBy=" + order).Want(200).Items()[0]["name"]; first != want {
 			t.Errorf("the first field by %s is %s", order, first)
 		}
@@ -42,7 +45,8 @@ func TestSchema(t *testing.T) {
 	surname := b.fields(schema)["surname"]
 	b.Get(surname).Want(200).Golden("field")
 	b.clock.Move(time.Minute)
-	read := b.Post(surname, `{"required":"true","name":"nickname","schema":{"href":"x"}}`).Want(200).Golden("field_required")
+	read := b.Post(surname, `{"required":"true","name":"nickname","schema":{"href":"x"}}`).Want(200).
+		Golden("field_required")
 	if last := b.Get(schema + "/fields?orderBy=required+desc,name").Want(200).Items()[1]["name"]; last != "givenName" {
 		t.Errorf("%s is the last field, though it is not required", last)
 	}

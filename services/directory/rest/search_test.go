@@ -151,8 +151,10 @@ func TestAccountsAreFoundByCustomData(t *testing.T) {
 		}
 	}
 	for query, code := range map[string]int{
-		"customData.=x": 2105, "customData.a..b=x": 2105, "customData.a%20b=x": 2105, "customData=x": 2105, "orderBy=customData": 2106, "orderBy=customData.a%20b": 2104,
-		"customData.a=[1": 2103, "customData.a=[,]": 2103, "customData.a=[x,y]": 2103, "customData.a=[2,1]": 2108, "customData.a=[2016,2015]": 2108, "customData.a=": 2101,
+		"customData.=x": 2105, "customData.a..b=x": 2105, "customData.a%20b=x": 2105, "customData=x": 2105,
+		"orderBy=customData": 2106, "orderBy=customData.a%20b": 2104,
+		"customData.a=[1": 2103, "customData.a=[,]": 2103, "customData.a=[x,y]": 2103, "customData.a=[2,1]": 2108,
+		"customData.a=[2016,2015]": 2108, "customData.a=": 2101,
 		"customData.a=1&customData.a=2": 2102, "customData.a": 2101,
 	} {
 		b.Get(accounts+strings.ReplaceAll(query, "[", "%5B")).WantError(400, code)
@@ -206,7 +208,9 @@ func TestTheSizeOfACollectionIsKept(t *testing.T) {
 	accounts := b.people()
 	want := func(all, enabled, disabled, unverified int) {
 		t.Helper()
-		for query, n := range map[string]int{"": all, "status=ENABLED": enabled, "status=DISABLED": disabled, "status=UNVERIFIED": unverified} {
+		for query, n := range map[string]int{
+			"": all, "status=ENABLED": enabled, "status=DISABLED": disabled, "status=UNVERIFIED": unverified,
+		} {
 			for _, path := range []string{accounts, b.tenant() + "/accounts?q=.test&"} {
 				extra := 0
 				if strings.Contains(path, "tenants") && (query == "" || query == "status=ENABLED") {
@@ -234,7 +238,8 @@ func TestGroupsOfADirectoryAreFoundByCustomData(t *testing.T) {
 	b := newBench(t)
 	staff := b.directory("Staff")
 	for _, body := range []string{
-		`{"name":"a","customData":{"cost":{"centre":12},"site":"Bonn"}}`, `{"name":"b","customData":{"cost":{"centre":7},"site":"Berlin"}}`, `{"name":"c"}`,
+		`{"name":"a","customData":{"cost":{"centre":12},"site":"Bonn"}}`,
+		`{"name":"b","customData":{"cost":{"centre":7},"site":"Berlin"}}`, `{"name":"c"}`,
 	} {
 		b.Post(staff+"/groups", body).Want(201)
 	}
@@ -289,7 +294,8 @@ func TestAccountsAndMembershipsAreReadAfterAnItem(t *testing.T) {
 			href := item["href"].(string)
 			page := b.Get(list + "?after=" + href[strings.LastIndexByte(href, '/')+1:]).Want(200)
 			if rest := page.Items(); len(rest) != len(whole)-i-1 || page.Int("size") != len(whole) {
-				t.Errorf("%s after item %d has %d items of %d, want %d of %d", list, i, len(rest), page.Int("size"), len(whole)-i-1, len(whole))
+				t.Errorf("%s after item %d has %d items of %d, want %d of %d", list, i, len(rest), page.Int("size"), len(whole)-i-1,
+					len(whole))
 			}
 		}
 	}

@@ -9,11 +9,14 @@ func TestSocialLoginsAreChecked(t *testing.T) {
 	b := newBench(t)
 	cloud := b.directory("Cloud") + "/accounts"
 	directories := map[string]string{
-		"google": b.mirror("Google", google("")) + "/accounts", "github": b.mirror("GitHub", social("github", "")) + "/accounts",
+		"google":   b.mirror("Google", google("")) + "/accounts",
+		"github":   b.mirror("GitHub", social("github", "")) + "/accounts",
 		"facebook": b.mirror("Facebook", social("facebook", "")) + "/accounts",
-		"twitter":  b.mirror("Twitter", social("twitter", "")) + "/accounts", "linkedin": b.mirror("LinkedIn", social("linkedin", "")) + "/accounts",
-		"linkedin with redirect": b.mirror("LinkedIn 2", social("linkedin", `,"redirectUri":"https://app.localhost/callback"`)) + "/accounts",
-		"forge":                  b.mirror("Forge", generic("")) + "/accounts", "ldap": b.mirror("Staff", ldapProvider("")) + "/accounts",
+		"twitter":  b.mirror("Twitter", social("twitter", "")) + "/accounts",
+		"linkedin": b.mirror("LinkedIn", social("linkedin", "")) + "/accounts",
+		"linkedin with redirect": b.mirror("LinkedIn 2",
+			social("linkedin", `,"redirectUri":"https://app.localhost/callback"`)) + "/accounts",
+		"forge": b.mirror("Forge", generic("")) + "/accounts", "ldap": b.mirror("Staff", ldapProvider("")) + "/accounts",
 	}
 	for _, c := range []struct {
 		at, data string
@@ -54,8 +57,11 @@ func TestSocialLoginsAreChecked(t *testing.T) {
 	}
 	b.Post(cloud, `{"providerData":{"providerId":"native","accessToken":"a"}}`).WantError(400, 2014)
 
-	for _, sentBack := range []string{`{"href":"https://localhost/v1/accounts/x/providerData"}`, `{"href":"x","providerId":"google","userInfo":{}}`, `null`} {
-		b.Post(directories["google"], `{"email":"jo@example.test","password":"Changeme1!","providerData":`+sentBack+`}`).WantError(400, 6100)
+	for _, sentBack := range []string{
+		`{"href":"https://localhost/v1/accounts/x/providerData"}`, `{"href":"x","providerId":"google","userInfo":{}}`, `null`,
+	} {
+		b.Post(directories["google"], `{"email":"jo@example.test","password":"Changeme1!","providerData":`+sentBack+`}`).
+			WantError(400, 6100)
 	}
 	b.Post(cloud, `{"email":"jo@example.test","password":"Changeme1!","providerData":{"href":"x"}}`).Want(201)
 }

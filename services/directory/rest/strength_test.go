@@ -13,7 +13,8 @@ func TestStrength(t *testing.T) {
 	strength := b.Get(b.Get(b.directory("Staff")).Want(200).Href("passwordPolicy")).Want(200).Href("strength")
 	read := b.Get(strength).Want(200).Golden("strength")
 	b.clock.Move(time.Minute)
-	b.Post(strength, `{"minLength":10,"maxLength":"64","minLowerCase":2,"minUpperCase":0,"minNumeric":3,"minSymbol":4,"minDiacritic":5,"preventReuse":"6","href":"x"}`).
+	b.Post(
+		strength, `{"minLength":10,"maxLength":"64","minLowerCase":2,"minUpperCase":0,"minNumeric":3,"minSymbol":4,"minDiacritic":5,"preventReuse":"6","href":"x"}`).
 		Want(200).Golden("strength_updated")
 	b.Post(strength, string(read.Body)).Want(200)
 	b.Get(strength).Want(200).Golden("strength")
@@ -113,7 +114,8 @@ func TestParallelUpdatesOfAPolicyAndItsStrengthAreBothKept(t *testing.T) {
 		group.Go(func() { b.Post(policy+"/strength", fmt.Sprintf(`{"minLength":%d}`, 20+i)) })
 	}
 	group.Wait()
-	if ttl, least := b.Get(policy).Int("resetTokenTtl"), b.Get(policy+"/strength").Int("minLength"); ttl < 100 || least < 20 {
+	if ttl, least := b.Get(policy).Int("resetTokenTtl"), b.Get(policy+"/strength").
+		Int("minLength"); ttl < 100 || least < 20 {
 		t.Fatalf("resetTokenTtl is %d and minLength %d; one update undid another", ttl, least)
 	}
 }

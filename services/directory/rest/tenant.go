@@ -36,7 +36,8 @@ func (v views) tenant(t directoryapi.Tenant) tenantView {
 		Head: rest.NewHead(v.Base.To("tenants", t.ID), t.CreatedAt, t.ModifiedAt), Name: t.Name, Key: t.Key,
 		CustomData: link("customData"), Organizations: link("organizations"), Applications: link("applications"),
 		Directories: link("directories"),
-		Accounts:    link("accounts"), Agents: link("agents"), Groups: link("groups"), IDSites: link("idSites"), SMTPServers: link("smtpServers"),
-		Phones: link("phones"), RegisteredSAMLServiceProviders: link("registeredSamlServiceProviders"),
+		Accounts:    link("accounts"), Agents: link("agents"), Groups: link("groups"), IDSites: link("idSites"),
+		SMTPServers: link("smtpServers"),
+		Phones:      link("phones"), RegisteredSAMLServiceProviders: link("registeredSamlServiceProviders"),
 	}
 }
