@@ -1,7 +1,6 @@
 package idsite
 
 import (
-	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/apierr"
@@ -24,10 +22,10 @@ import (
 // PageAPI is the session-token API of the hosted pages: what a page may call with its session
 // token (pagetoken.go; docs/interface/id-site.md#calls): for the application of its flow and, once the
 // first step of the login is passed, for the account that has passed it. Any other call returns
-// apierr.Forbidden. What the calls do is in the package journey, the HTTP part is rest/pageapi.go.
+// apierr.Forbidden. What the calls do is in journey.Login, the HTTP part is rest/pageapi.go.
 type PageAPI struct {
+	journey.Login
 	svc  *Service
-	flow store.Flow
 	site store.Site
 }
 
@@ -38,7 +36,7 @@ type PageAPI struct {
 // the PageAPI is not nil, because AllowsOrigin decides which pages may read the error.
 func (s *Service) OpenPageAPI(ctx context.Context, token secure.Secret) (page *PageAPI, redirect string, err error) {
 	flow, site, err := s.verifyPageToken(ctx, token)
-	page = &PageAPI{s, flow, site}
+	page = s.page(flow, site)
 	if flow.ID.IsZero() || !errors.Is(err, apierr.SessionTimedOut) {
 		return page, "", err
 	}
@@ -49,12 +47,17 @@ func (s *Service) OpenPageAPI(ctx context.Context, token secure.Secret) (page *P
 	return page, redirect, err
 }
 
+// page returns what the pages of a flow may call.
+func (s *Service) page(flow store.Flow, site store.Site) *PageAPI {
+	return &PageAPI{journey.Login{Journey: s.Journey, Flow: flow}, s, site}
+}
+
 // Tenant is the tenant of the hosted login, or zero where the session token is not valid.
-func (p *PageAPI) Tenant() id.ID { return p.flow.TenantID }
+func (p *PageAPI) Tenant() id.ID { return p.Flow.TenantID }
 
 // Token returns the next session token of the page.
 func (p *PageAPI) Token(ctx context.Context) (secure.Secret, error) {
-	return p.svc.newPageToken(ctx, p.flow, p.site)
+	return p.svc.newPageToken(ctx, p.Flow, p.site)
 }
 
 // AllowsOrigin reports whether pages of an origin may read the answers (CORS): the origin of the
@@ -64,40 +67,8 @@ func (p *PageAPI) AllowsOrigin(origin string) bool {
 	if p.site.ID.IsZero() {
 		return false
 	}
-	own := []string{p.svc.originOf(p.site.DomainName), p.svc.organizationOrigin(p.site, p.flow.NameKey)}
+	own := []string{p.svc.originOf(p.site.DomainName), p.svc.organizationOrigin(p.site, p.Flow.NameKey)}
 	return redirecturi.IsListedOrigin(origin, slices.Concat(own, p.site.AuthorizedOriginURIs))
-}
-
-// checkApplication returns apierr.Forbidden for another application than that of the flow.
-func (p *PageAPI) checkApplication(application id.ID) error {
-	if application != p.flow.ApplicationID {
-		return journey.ErrNotAllowed
-	}
-	return nil
-}
-
-// checkResource returns apierr.Forbidden for a resource that is neither the application of the
-// flow nor the account store that the request of the flow names.
-func (p *PageAPI) checkResource(ctx context.Context, kind string, at id.ID) error {
-	if kind == "applications" {
-		return p.checkApplication(at)
-	}
-	named, err := p.svc.Journey.RequestedStore(ctx, p.flow)
-	if err != nil {
-		return err
-	}
-	if ref, ok := p.svc.cfg.Base.Parse(named.Href); !ok || ref.Kind != kind || ref.ID != at {
-		return journey.ErrNotAllowed
-	}
-	return nil
-}
-
-// checkAccount returns apierr.Forbidden for another account than the one that has passed the first step.
-func (p *PageAPI) checkAccount(account id.ID) error {
-	if account != p.flow.AccountID {
-		return journey.ErrNotAllowed
-	}
-	return nil
 }
 
 // PageModel is what a hosted page shows of an application: the idSiteModel.
@@ -115,17 +86,17 @@ type PageModel struct {
 // Model returns what a page shows of the application of the flow, or of the account store that
 // the request names.
 func (p *PageAPI) Model(ctx context.Context, kind string, at id.ID) (PageModel, error) {
-	if err := p.checkResource(ctx, kind, at); err != nil {
+	if err := p.CheckResource(ctx, kind, at); err != nil {
 		return PageModel{}, err
 	}
-	app, err := p.svc.peers.Application.Application(ctx, id.Ref{Tenant: p.flow.TenantID, ID: p.flow.ApplicationID})
+	app, err := p.svc.peers.Application.Application(ctx, id.Ref{Tenant: p.Flow.TenantID, ID: p.Flow.ApplicationID})
 	if err != nil {
 		return PageModel{}, err
 	}
-	form, err := p.svc.Journey.Form(ctx, p.flow)
+	form, err := p.Journey.Form(ctx, p.Flow)
 	self := p.svc.cfg.Base.To(kind, at)
 	return PageModel{
-		Form: form, Href: self, Name: p.svc.displayName(app.Name, app.Builtin), Application: app.ID, Tenant: p.flow.TenantID,
+		Form: form, Href: self, Name: p.svc.displayName(app.Name, app.Builtin), Application: app.ID, Tenant: p.Flow.TenantID,
 		Accounts: self + "/accounts", LogoURL: p.site.LogoURL, AccentColor: p.site.AccentColor, HomeURL: app.HomeURL,
 	}, err
 }
@@ -142,11 +113,11 @@ type PageResult struct {
 // answer is the PageResult of a step of the journey: a login that has ended leads to the application, with an
 // assertion of a status.
 func (p *PageAPI) answer(ctx context.Context, r journey.Result, status string, err error) (PageResult, error) {
-	out := PageResult{Account: p.flow.AccountID, Pending: r.Wants == journey.Verification}
+	out := PageResult{Account: p.Flow.AccountID, Pending: r.Wants == journey.Verification}
 	if err != nil || r.Wants != journey.Nothing {
 		return out, err
 	}
-	out.Redirect, err = p.svc.assertionRedirect(ctx, p.flow, p.site, outcome{status: status, isNew: r.IsNew})
+	out.Redirect, err = p.svc.assertionRedirect(ctx, p.Flow, p.site, outcome{status: status, isNew: r.IsNew})
 	return out, err
 }
 
@@ -159,7 +130,7 @@ func (p *PageAPI) resume(ctx context.Context, r journey.Result) (string, error) 
 	}
 	if answer.Redirect == "" {
 		token, err := p.Token(ctx)
-		return p.svc.pageOrigin(p.flow, p.site) + "/#/?jwt=" + token.Reveal(), err
+		return p.svc.pageOrigin(p.Flow, p.site) + "/#/?jwt=" + token.Reveal(), err
 	}
 	_, assertion, _ := strings.Cut(answer.Redirect, "jwtResponse=")
 	return p.svc.cfg.Base.Host() + "/sso?jwtResponse=" + assertion, nil
@@ -167,7 +138,7 @@ func (p *PageAPI) resume(ctx context.Context, r journey.Result) (string, error) 
 
 // LogIn verifies a password. value is the Base64 of <login>:<password>.
 func (p *PageAPI) LogIn(ctx context.Context, application id.ID, value string, at directoryapi.StoreName) (PageResult, error) {
-	if err := p.checkApplication(application); err != nil {
+	if err := p.CheckApplication(application); err != nil {
 		return PageResult{}, err
 	}
 	decoded, err := base64.StdEncoding.DecodeString(value)
@@ -178,7 +149,7 @@ func (p *PageAPI) LogIn(ctx context.Context, application id.ID, value string, at
 	if err != nil || !found || !utf8.Valid(decoded) || strings.ContainsRune(login, 0) {
 		return PageResult{}, apierr.Format.Because("value must be the Base64 form of <login>:<password>")
 	}
-	result, err := p.svc.Journey.LogIn(ctx, &p.flow, at, login, secure.Secret(password))
+	result, err := p.Journey.LogIn(ctx, &p.Flow, at, login, secure.Secret(password))
 	return p.answer(ctx, result, authenticated, err)
 }
 
@@ -186,45 +157,11 @@ func (p *PageAPI) LogIn(ctx context.Context, application id.ID, value string, at
 // itself (providerData). The page sends it to the application, or to the account store that the
 // request names.
 func (p *PageAPI) LogInWithProviderData(ctx context.Context, kind string, at id.ID, login directoryapi.SocialLogin) (PageResult, error) {
-	if err := p.checkResource(ctx, kind, at); err != nil {
+	if err := p.CheckResource(ctx, kind, at); err != nil {
 		return PageResult{}, err
 	}
-	result, err := p.svc.Journey.LogInWithProviderData(ctx, &p.flow, login)
+	result, err := p.Journey.LogInWithProviderData(ctx, &p.Flow, login)
 	return p.answer(ctx, result, authenticated, err)
-}
-
-// hostedCallbackPath is the path of the callback (redirect_uri) of logins at providers that began
-// at a hosted page.
-const hostedCallbackPath = "/sso/provider"
-
-// BeginProviderLogin begins the social login of a button on a hosted page. It returns the address
-// of the provider of a directory, whose href is named.
-func (p *PageAPI) BeginProviderLogin(ctx context.Context, application id.ID, named string) (string, error) {
-	if err := p.checkApplication(application); err != nil {
-		return "", err
-	}
-	f := p.flow
-	d, err := p.svc.Journey.ProviderDirectory(ctx, journey.Requested(f), named)
-	if err != nil {
-		return "", err
-	}
-	return p.svc.Journey.BeginAtProvider(ctx, d, store.ProviderLogin{
-		TenantID: f.TenantID, ApplicationID: f.ApplicationID, RedirectURI: p.svc.cfg.Base.Host() + hostedCallbackPath,
-		AccountStore: f.AccountStore, NameKey: f.NameKey, FlowID: f.ID, Browser: f.Browser,
-	}, nil)
-}
-
-// BeginSAML begins the SAML login of a button on a hosted page. It returns the address of the
-// identity provider of a directory.
-func (p *PageAPI) BeginSAML(ctx context.Context, application id.ID, named string) (string, error) {
-	if err := p.checkApplication(application); err != nil {
-		return "", err
-	}
-	directory, err := p.svc.Journey.SAMLDirectory(ctx, journey.Requested(p.flow), cmp.Or(named, p.flow.AccountStore))
-	if err != nil {
-		return "", err
-	}
-	return p.svc.Journey.BeginAtSAML(ctx, p.flow, directory, true)
 }
 
 // Register registers a user (self-service registration, sign-up) at the application, or at the account store that
@@ -232,10 +169,10 @@ func (p *PageAPI) BeginSAML(ctx context.Context, application id.ID, named string
 func (p *PageAPI) Register(
 	ctx context.Context, kind string, at id.ID, in directoryapi.NewAccount, named directoryapi.StoreName,
 ) (PageResult, error) {
-	if err := p.checkResource(ctx, kind, at); err != nil {
+	if err := p.CheckResource(ctx, kind, at); err != nil {
 		return PageResult{}, err
 	}
-	result, err := p.svc.Journey.Register(ctx, &p.flow, named, in)
+	result, err := p.Journey.Register(ctx, &p.Flow, named, in)
 	answer, err := p.answer(ctx, result, registered, err)
 	if err == nil && !answer.Pending {
 		answer.Created = &result.Account
@@ -243,80 +180,17 @@ func (p *PageAPI) Register(
 	return answer, err
 }
 
-// RequestPasswordReset sends a password reset mail (forgot password). Its answer and its time
-// are the same whether the account exists or not.
-func (p *PageAPI) RequestPasswordReset(ctx context.Context, application id.ID, login string, at directoryapi.StoreName) error {
-	if err := p.checkApplication(application); err != nil {
-		return err
-	}
-	where, err := p.svc.Journey.Target(ctx, p.flow, at)
-	if err != nil {
-		return err
-	}
-	return p.svc.Journey.RequestReset(ctx, where, login)
-}
-
-// CheckReset returns an error unless a password reset token is valid.
-func (p *PageAPI) CheckReset(ctx context.Context, application id.ID, token secure.Secret) error {
-	if err := p.checkApplication(application); err != nil {
-		return err
-	}
-	return p.svc.Journey.CheckReset(ctx, p.resetToken(token))
-}
-
-// ResetPassword sets a new password with a password reset token, which it consumes, once in a session.
-func (p *PageAPI) ResetPassword(ctx context.Context, application id.ID, token, password secure.Secret) error {
-	if err := p.checkApplication(application); err != nil {
-		return err
-	}
-	return p.svc.Journey.ResetPassword(ctx, p.flow, p.resetToken(token), password)
-}
-
-func (p *PageAPI) resetToken(token secure.Secret) applicationapi.ResetToken {
-	return applicationapi.ResetToken{Tenant: p.flow.TenantID, Application: p.flow.ApplicationID, Token: token}
-}
-
-// SendVerificationMail sends another verification mail to the account whose right password was entered in this
-// login; login must be a login name of it.
-func (p *PageAPI) SendVerificationMail(ctx context.Context, application id.ID, login string) error {
-	if err := p.checkApplication(application); err != nil {
-		return err
-	}
-	return p.svc.Journey.SendVerification(ctx, p.flow, login)
-}
-
-// VerifyEmail verifies an email address with a token of the tenant, which it consumes.
-func (p *PageAPI) VerifyEmail(ctx context.Context, token secure.Secret) (directoryapi.Account, error) {
-	return p.svc.Journey.VerifyEmail(ctx, p.flow.TenantID, token)
-}
-
-// Factors returns the factors of the account that passed the first step.
-func (p *PageAPI) Factors(ctx context.Context, account id.ID) ([]mfaapi.AccountFactor, error) {
-	if err := p.checkAccount(account); err != nil {
-		return nil, err
-	}
-	return p.svc.Journey.Factors(ctx, p.flow)
-}
-
-// EnrollFactor creates a factor of the account.
-func (p *PageAPI) EnrollFactor(ctx context.Context, account id.ID, in mfaapi.EnrollFactor) (mfaapi.EnrolledFactor, error) {
-	if err := p.checkAccount(account); err != nil {
-		return mfaapi.EnrolledFactor{}, err
-	}
-	return p.svc.Journey.EnrollFactor(ctx, p.flow, in)
-}
-
 // Challenge creates a challenge of a factor of the account. With a code it also answers that
 // challenge.
 func (p *PageAPI) Challenge(ctx context.Context, factor id.ID, code string) (mfaapi.Challenged, PageResult, error) {
-	challenged, err := p.svc.Journey.Challenge(ctx, &p.flow, factor, code)
+	challenged, err := p.Journey.Challenge(ctx, &p.Flow, factor, code)
 	answer, err := p.answer(ctx, challenged.Result, authenticated, err)
 	return challenged.Challenged, answer, err
 }
 
 // AnswerChallenge verifies the code of a challenge of the account.
 func (p *PageAPI) AnswerChallenge(ctx context.Context, challenge id.ID, code string) (mfaapi.Challenged, PageResult, error) {
-	challenged, err := p.svc.Journey.AnswerChallenge(ctx, &p.flow, challenge, code)
+	challenged, err := p.Journey.AnswerChallenge(ctx, &p.Flow, challenge, code)
 	answer, err := p.answer(ctx, challenged.Result, authenticated, err)
 	return challenged.Challenged, answer, err
 }

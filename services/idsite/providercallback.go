@@ -31,18 +31,18 @@ func (s *Service) ProviderCallback(ctx context.Context, in journey.ProviderRespo
 	if flow.FinishedAt != nil || !s.now().Before(flow.ExpiresAt) {
 		return "", journey.ErrEnded
 	}
-	page := &PageAPI{s, flow, site}
+	page := s.page(flow, site)
 	logged, err := s.Journey.LogInAtProvider(ctx, l, in)
 	if apierr.IsRefusal(err) {
 		// The page begins again with the first step, even if that was passed elsewhere meanwhile.
-		page.flow.AccountID, page.flow.IsNew = id.ID{}, false
+		page.Flow.AccountID, page.Flow.IsNew = id.ID{}, false
 		token, err := page.Token(ctx)
 		return s.pageOrigin(flow, site) + "/#/?failed=provider&jwt=" + token.Reveal(), err
 	}
 	if err != nil {
 		return "", err
 	}
-	result, err := s.Journey.PassFirstStepAtProvider(ctx, &page.flow, logged)
+	result, err := s.Journey.PassFirstStepAtProvider(ctx, &page.Flow, logged)
 	if err != nil {
 		return "", err
 	}

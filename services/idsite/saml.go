@@ -106,7 +106,7 @@ func (s *Service) finishSAML(ctx context.Context, directory id.ID, from *journey
 	if err != nil {
 		return "", err
 	}
-	return (&PageAPI{s, from.Flow, site}).resume(ctx, result)
+	return s.page(from.Flow, site).resume(ctx, result)
 }
 
 // FinishSAMLLogout answers /sso/logout with RelayState and SAMLResponse, the end of a single

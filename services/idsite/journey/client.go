@@ -123,7 +123,7 @@ func (c Client) RequestPasswordReset(ctx context.Context, login string, named di
 
 // CheckReset returns apierr.NotFound unless a password reset token is valid.
 func (c Client) CheckReset(ctx context.Context, token secure.Secret) error {
-	return c.Journey.CheckReset(ctx, c.resetToken(token))
+	return c.checkReset(ctx, c.resetToken(token))
 }
 
 // ChangePassword sets a new password with a password reset token, which it consumes.

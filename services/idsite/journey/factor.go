@@ -41,12 +41,21 @@ func sameTime(a, b *time.Time) bool {
 	return a.Equal(*b)
 }
 
+// checkAccount returns apierr.Forbidden for another account than the one that has passed the
+// first step, and the errors of checkFirstStep.
+func (l *Login) checkAccount(ctx context.Context, account id.ID) error {
+	if account != l.Flow.AccountID {
+		return ErrNotAllowed
+	}
+	return l.checkFirstStep(ctx, l.Flow)
+}
+
 // Factors returns the factors of the account that has passed the first step.
-func (j *Journey) Factors(ctx context.Context, f store.Flow) ([]mfaapi.AccountFactor, error) {
-	if err := j.checkFirstStep(ctx, f); err != nil {
+func (l *Login) Factors(ctx context.Context, account id.ID) ([]mfaapi.AccountFactor, error) {
+	if err := l.checkAccount(ctx, account); err != nil {
 		return nil, err
 	}
-	return j.FactorsOf(ctx, f)
+	return l.FactorsOf(ctx, l.Flow)
 }
 
 // FactorsOf is Factors for what a page shows, without a look at whether the login may go on.
@@ -57,12 +66,13 @@ func (j *Journey) FactorsOf(ctx context.Context, f store.Flow) ([]mfaapi.Account
 
 // EnrollFactor creates a factor of the account. The mfa service decides whether the login may: the
 // password alone adds no factor to an account that has one.
-func (j *Journey) EnrollFactor(ctx context.Context, f store.Flow, in mfaapi.EnrollFactor) (mfaapi.EnrolledFactor, error) {
-	if err := j.checkFirstStep(ctx, f); err != nil {
+func (l *Login) EnrollFactor(ctx context.Context, account id.ID, in mfaapi.EnrollFactor) (mfaapi.EnrolledFactor, error) {
+	if err := l.checkAccount(ctx, account); err != nil {
 		return mfaapi.EnrolledFactor{}, err
 	}
+	f := l.Flow
 	in.Tenant, in.Account, in.Types, in.SecondFactor = f.TenantID, f.AccountID, factorTypes(f), f.SteppedUp
-	return j.peers.MFA.EnrollFactor(ctx, in)
+	return l.peers.MFA.EnrollFactor(ctx, in)
 }
 
 // Challenged is a challenge of a factor after a call, and what the login has come to by it.

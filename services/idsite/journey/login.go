@@ -39,6 +39,37 @@ func Methods(f store.Flow) []string {
 	return []string{"pwd", "mfa"}
 }
 
+// Login is the journey of a browser whose login is in progress. Its door has proved the flow: the browser has begun
+// it. What the browser names in a call, it checks.
+type Login struct {
+	*Journey
+	Flow store.Flow
+}
+
+// CheckApplication returns apierr.Forbidden for another application than that of the login.
+func (l *Login) CheckApplication(application id.ID) error {
+	if application != l.Flow.ApplicationID {
+		return ErrNotAllowed
+	}
+	return nil
+}
+
+// CheckResource returns apierr.Forbidden for a resource that is neither the application of the
+// login nor the account store that the request of the login names.
+func (l *Login) CheckResource(ctx context.Context, kind string, at id.ID) error {
+	if kind == "applications" {
+		return l.CheckApplication(at)
+	}
+	named, err := l.RequestedStore(ctx, l.Flow)
+	if err != nil {
+		return err
+	}
+	if ref, ok := l.base.Parse(named.Href); !ok || ref.Kind != kind || ref.ID != at {
+		return ErrNotAllowed
+	}
+	return nil
+}
+
 // Begin begins a login. It returns apierr.TokenReplayed where a login with the same request has begun (replay).
 func (j *Journey) Begin(ctx context.Context, f store.Flow) error {
 	err := j.store.Tx(ctx, func(tx *store.Tx) error { return tx.InsertFlow(ctx, f) })

@@ -26,29 +26,52 @@ func (j *Journey) RequestReset(ctx context.Context, where applicationapi.LoginTa
 	})
 }
 
-// CheckReset returns an error unless a password reset token is valid in its application.
-func (j *Journey) CheckReset(ctx context.Context, in applicationapi.ResetToken) error {
+// RequestPasswordReset sends a password reset mail, in the account store that the browser names (Target).
+func (l *Login) RequestPasswordReset(ctx context.Context, application id.ID, login string, named directoryapi.StoreName) error {
+	if err := l.CheckApplication(application); err != nil {
+		return err
+	}
+	where, err := l.Target(ctx, l.Flow, named)
+	if err != nil {
+		return err
+	}
+	return l.RequestReset(ctx, where, login)
+}
+
+// CheckReset returns an error unless a password reset token is valid in the application.
+func (l *Login) CheckReset(ctx context.Context, application id.ID, token secure.Secret) error {
+	if err := l.CheckApplication(application); err != nil {
+		return err
+	}
+	return l.checkReset(ctx, l.resetToken(token))
+}
+
+func (l *Login) resetToken(token secure.Secret) applicationapi.ResetToken {
+	return applicationapi.ResetToken{Tenant: l.Flow.TenantID, Application: l.Flow.ApplicationID, Token: token}
+}
+
+func (j *Journey) checkReset(ctx context.Context, in applicationapi.ResetToken) error {
 	_, err := j.peers.Application.CheckReset(ctx, in)
 	return err
 }
 
-// resetPassword sets a new password with a password reset token, which it consumes.
+// ResetPassword sets a new password with a password reset token, which it consumes. It returns
+// ErrEnded for another token than the first valid one of the login: a login sets one password. A password that is
+// refused can be tried again with the same token.
+func (l *Login) ResetPassword(ctx context.Context, application id.ID, token, password secure.Secret) error {
+	if err := l.CheckReset(ctx, application, token); err != nil {
+		return err
+	}
+	digest := secure.Digest(token)
+	if err := l.change(ctx, func(tx *store.Tx) error { return tx.ClaimReset(ctx, l.Flow, digest) }); err != nil {
+		return err
+	}
+	return l.resetPassword(ctx, l.resetToken(token), password)
+}
+
 func (j *Journey) resetPassword(ctx context.Context, in applicationapi.ResetToken, password secure.Secret) error {
 	_, err := j.peers.Application.ResetPassword(ctx, applicationapi.ResetPassword{ResetToken: in, Password: password})
 	return err
-}
-
-// ResetPassword sets a new password at the pages of a login, with a password reset token, which it consumes. It returns ErrEnded for another token than the
-// first valid one of the login: a login sets one password. A password that is refused can be tried again with the
-// same token.
-func (j *Journey) ResetPassword(ctx context.Context, f store.Flow, in applicationapi.ResetToken, password secure.Secret) error {
-	if err := j.CheckReset(ctx, in); err != nil {
-		return err
-	}
-	if err := j.change(ctx, func(tx *store.Tx) error { return tx.ClaimReset(ctx, f, secure.Digest(in.Token)) }); err != nil {
-		return err
-	}
-	return j.resetPassword(ctx, in, password)
 }
 
 // VerifyEmail verifies an email address with the token of a verification mail, which it consumes, or returns
@@ -57,14 +80,14 @@ func (j *Journey) VerifyEmail(ctx context.Context, tenant id.ID, token secure.Se
 	return j.peers.Directory.VerifyEmail(ctx, directoryapi.VerifyEmail{Tenant: tenant, Token: token})
 }
 
-// SendVerification sends another verification mail to the account whose right password was entered in
-// a login; login must be a login name of it. It returns apierr.Forbidden for any other, and the errors of
+// SendVerificationMail sends another verification mail to the account whose right password was entered in
+// the login; login must be a login name of it. It returns apierr.Forbidden for any other, and the errors of
 // sendVerification.
-func (j *Journey) SendVerification(ctx context.Context, f store.Flow, login string) error {
-	if f.UnverifiedID.IsZero() {
-		return ErrNotAllowed
+func (l *Login) SendVerificationMail(ctx context.Context, application id.ID, login string) error {
+	if err := l.CheckApplication(application); err != nil {
+		return err
 	}
-	account, err := j.Unverified(ctx, f)
+	account, err := l.Unverified(ctx, l.Flow)
 	if err != nil {
 		return err
 	}
@@ -72,7 +95,7 @@ func (j *Journey) SendVerification(ctx context.Context, f store.Flow, login stri
 	if account.ID.IsZero() || login != field.LoginName(account.Email) && login != field.LoginName(account.Username) {
 		return ErrNotAllowed
 	}
-	return j.sendVerification(ctx, account, f.ApplicationID)
+	return l.sendVerification(ctx, account, application)
 }
 
 // Unverified returns the account whose right password was entered in a login, although its email is not verified.

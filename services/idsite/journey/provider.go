@@ -60,6 +60,27 @@ func (j *Journey) ProviderDirectory(ctx context.Context, where applicationapi.Lo
 		"the directory %q is not mapped to the application or the organization", named)
 }
 
+// hostedCallbackPath is the path of the callback (redirect_uri) of logins at providers that began
+// at a hosted page.
+const hostedCallbackPath = "/sso/provider"
+
+// BeginProviderLogin begins the social login of a button. It returns the address
+// of the provider of a directory, whose href is named.
+func (l *Login) BeginProviderLogin(ctx context.Context, application id.ID, named string) (string, error) {
+	if err := l.CheckApplication(application); err != nil {
+		return "", err
+	}
+	f := l.Flow
+	d, err := l.ProviderDirectory(ctx, Requested(f), named)
+	if err != nil {
+		return "", err
+	}
+	return l.BeginAtProvider(ctx, d, store.ProviderLogin{
+		TenantID: f.TenantID, ApplicationID: f.ApplicationID, RedirectURI: l.base.Host() + hostedCallbackPath,
+		AccountStore: f.AccountStore, NameKey: f.NameKey, FlowID: f.ID, Browser: f.Browser,
+	}, nil)
+}
+
 // BeginAtProvider begins a login at the provider of a directory (social login) and returns
 // the address of the provider. The state that it sends along is bound to the browser
 // (l.Browser), and is verified in the callback (ConsumeProviderLogin).

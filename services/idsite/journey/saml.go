@@ -1,6 +1,7 @@
 package journey
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -68,6 +69,19 @@ func (j *Journey) SAMLDirectory(ctx context.Context, where applicationapi.LoginT
 		return id.ID{}, apierr.NotSAML.Because("the account store %q is not a SAML directory and leads to none", named)
 	}
 	return id.ID{}, apierr.Reference.Because("no SAML directory is mapped to the application")
+}
+
+// BeginSAML begins the SAML login of a button. It returns the address of the
+// identity provider of a directory.
+func (l *Login) BeginSAML(ctx context.Context, application id.ID, named string) (string, error) {
+	if err := l.CheckApplication(application); err != nil {
+		return "", err
+	}
+	directory, err := l.SAMLDirectory(ctx, Requested(l.Flow), cmp.Or(named, l.Flow.AccountStore))
+	if err != nil {
+		return "", err
+	}
+	return l.BeginAtSAML(ctx, l.Flow, directory, true)
 }
 
 // BeginAtSAML returns the address of an identity provider with an AuthnRequest and a RelayState, which leads the

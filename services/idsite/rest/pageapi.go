@@ -386,7 +386,7 @@ func (h *handlers) pageResetPassword(c *fiber.Ctx, page *idsite.PageAPI, at id.I
 }
 
 func (h *handlers) pageVerifyEmail(c *fiber.Ctx) error {
-	account, err := pageAPI(c).VerifyEmail(c.UserContext(), secure.Secret(c.Params("token")))
+	account, err := pageAPI(c).VerifyEmail(c.UserContext(), pageAPI(c).Tenant(), secure.Secret(c.Params("token")))
 	if err != nil {
 		return err
 	}
