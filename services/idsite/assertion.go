@@ -76,8 +76,9 @@ func (s *Service) errorRedirect(ctx context.Context, f store.Flow, cause error) 
 		"iss": s.cfg.Base.To("applications", f.ApplicationID), "iat": now.Unix(), "exp": now.Add(journey.AssertionTTL).Unix(),
 		"jti": id.New(now).String(), "irt": f.RequestID,
 		"err": map[string]any{
-			"status": refusal.Status, "code": refusal.Code, "message": refusal.Message, "developerMessage": refusal.DeveloperMessage(),
-			"moreInfo": s.cfg.Base.Host() + "/errors/" + strconv.Itoa(refusal.Code),
+			"status": refusal.Status, "code": refusal.Code, "message": refusal.Message,
+			"developerMessage": refusal.DeveloperMessage(),
+			"moreInfo":         s.cfg.Base.Host() + "/errors/" + strconv.Itoa(refusal.Code),
 		},
 	}
 	token, err := s.signAssertion(ctx, f, claims)
@@ -140,7 +141,8 @@ func (s *Service) verifyAssertion(ctx context.Context, token secure.Secret) (a a
 		return a, err
 	}
 	if json.Unmarshal(verified.Header, &header) != nil || json.Unmarshal(verified.Claims, &a) != nil ||
-		header.STT != "assertion" || a.Callback == "" || a.Issuer != "https://"+a.site.DomainName || s.now().Unix() > int64(a.Expires) {
+		header.STT != "assertion" || a.Callback == "" || a.Issuer != "https://"+a.site.DomainName ||
+		s.now().Unix() > int64(a.Expires) {
 		return a, errInvalidAssertion
 	}
 	return a, nil

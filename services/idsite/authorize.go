@@ -65,7 +65,8 @@ func (c *ClientAPI) callbackURI(asked string) (string, error) {
 	if asked != "" {
 		return asked, nil
 	}
-	return "", apierr.BadRequest.Saying("redirect_uri is required: the application has no authorized callback that is one address.")
+	return "", apierr.BadRequest.Saying(
+		"redirect_uri is required: the application has no authorized callback that is one address.")
 }
 
 var errResponseType = apierr.Unsupported.Because("response_type is not supported")
@@ -75,7 +76,8 @@ var errResponseType = apierr.Unsupported.Because("response_type is not supported
 const maxState = 4000
 
 // authorize validates the other parameters and begins the login.
-func (c *ClientAPI) authorize(ctx context.Context, in Authorize, returnTo string, browser secure.Secret) (string, error) {
+func (c *ClientAPI) authorize(ctx context.Context, in Authorize, returnTo string,
+	browser secure.Secret) (string, error) {
 	if in.ResponseType != c.svc.responseType() && in.ResponseType != "service_token" {
 		return "", errResponseType
 	}
@@ -95,15 +97,17 @@ func (c *ClientAPI) authorize(ctx context.Context, in Authorize, returnTo string
 	}
 	if d.ProviderID == "saml" {
 		flow := c.svc.Journey.NewSAMLFlow(c.ref())
-		flow.CallbackURI, flow.State, flow.NameKey, flow.AccountStore = returnTo, in.State, where.NameKey, where.AccountStore.Href
+		flow.CallbackURI, flow.State = returnTo, in.State
+		flow.NameKey, flow.AccountStore = where.NameKey, where.AccountStore.Href
 		if err := c.svc.Journey.BeginAnonymous(ctx, flow); err != nil {
 			return "", err
 		}
 		return c.svc.Journey.BeginAtSAML(ctx, flow, d.ID, false)
 	}
 	return c.svc.Journey.BeginAtProvider(ctx, d, store.ProviderLogin{
-		TenantID: where.Tenant, ApplicationID: where.Application, RedirectURI: in.Self + "/authorize/callback", ReturnTo: returnTo,
-		State: in.State, AccountStore: where.AccountStore.Href, NameKey: where.NameKey, Browser: secure.Digest(browser),
+		TenantID: where.Tenant, ApplicationID: where.Application, RedirectURI: in.Self + "/authorize/callback",
+		ReturnTo: returnTo,
+		State:    in.State, AccountStore: where.AccountStore.Href, NameKey: where.NameKey, Browser: secure.Digest(browser),
 	}, strings.Fields(in.Scope))
 }
 

@@ -33,5 +33,6 @@ func (s *Service) Certificate(ctx context.Context, in idsiteapi.Domain) (idsitea
 	if err != nil {
 		return idsiteapi.Certificate{}, err
 	}
-	return idsiteapi.Certificate{Chain: *site.TLSPublicCert, KeySealed: s.shared.Seal(key, idsiteapi.KeyPurpose(name))}, nil
+	return idsiteapi.Certificate{Chain: *site.TLSPublicCert,
+		KeySealed: s.shared.Seal(key, idsiteapi.KeyPurpose(name))}, nil
 }

@@ -32,7 +32,8 @@ func (s *Service) OpenClientAPI(ctx context.Context, label string) (*ClientAPI, 
 	if err != nil {
 		return nil, err
 	}
-	config, err := s.peers.OAuth.ClientConfig(caller.WithTenant(ctx, app.TenantID), id.Ref{Tenant: app.TenantID, ID: app.ID})
+	config, err := s.peers.OAuth.ClientConfig(caller.WithTenant(ctx, app.TenantID),
+		id.Ref{Tenant: app.TenantID, ID: app.ID})
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +59,8 @@ func (c *ClientAPI) ref() id.Ref { return id.Ref{Tenant: c.Application.TenantID,
 
 // isWorkflowEnabled reports whether a workflow, such as forgot password, is enabled: as the web
 // config sets it or, where that sets nothing, if the default directory sends the mail for it.
-func (c *ClientAPI) isWorkflowEnabled(ctx context.Context, set *bool, mail func(directoryapi.RegistrationRules) bool) (bool, error) {
+func (c *ClientAPI) isWorkflowEnabled(ctx context.Context, set *bool,
+	mail func(directoryapi.RegistrationRules) bool) (bool, error) {
 	if set != nil {
 		return *set, nil
 	}
@@ -67,6 +69,8 @@ func (c *ClientAPI) isWorkflowEnabled(ctx context.Context, set *bool, mail func(
 }
 
 func sendsReset(r directoryapi.RegistrationRules) bool { return r.ResetEmail }
+
+func sendsVerification(r directoryapi.RegistrationRules) bool { return r.VerificationEmail }
 
 // ForgotEnabled reports whether passwords can be reset by mail.
 func (c *ClientAPI) ForgotEnabled(ctx context.Context) (bool, error) {
@@ -80,7 +84,7 @@ func (c *ClientAPI) ChangeEnabled(ctx context.Context) (bool, error) {
 
 // VerifyEnabled reports whether email addresses are verified.
 func (c *ClientAPI) VerifyEnabled(ctx context.Context) (bool, error) {
-	return c.isWorkflowEnabled(ctx, c.Config.VerifyEmail, func(r directoryapi.RegistrationRules) bool { return r.VerificationEmail })
+	return c.isWorkflowEnabled(ctx, c.Config.VerifyEmail, sendsVerification)
 }
 
 // Me is what the endpoint /me shows of an account.
@@ -100,8 +104,9 @@ func (c *ClientAPI) Me(ctx context.Context, account directoryapi.Account) (me Me
 	at := id.Ref{Tenant: c.Application.TenantID, ID: account.ID}
 	shows := func(name string) bool { return slices.Contains(c.Config.MeExpand, name) }
 	me.Profile, err = c.svc.peers.Directory.Profile(ctx, directoryapi.ProfileRequest{
-		Ref: at, Directory: shows("directory"), OfTenant: shows("tenant"), Groups: shows("groups"), Memberships: shows("groupMemberships"),
-		CustomData: shows("customData"), ProviderData: shows("providerData"),
+		Ref: at, Directory: shows("directory"), OfTenant: shows("tenant"), Groups: shows("groups"),
+		Memberships: shows("groupMemberships"),
+		CustomData:  shows("customData"), ProviderData: shows("providerData"),
 	})
 	if err != nil {
 		return me, err

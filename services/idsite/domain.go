@@ -121,7 +121,8 @@ func domainName(in field.Text, fallback string) (string, error) {
 	}
 	name = strings.ToLower(name)
 	if !hostName.MatchString(name) || len(name) > 253 || net.ParseIP(name) != nil {
-		return "", apierr.Format.Because("domainName %q must be a host name such as login.example.com, without scheme and port", name)
+		return "", apierr.Format.Because(
+			"domainName %q must be a host name such as login.example.com, without scheme and port", name)
 	}
 	if redirecturi.IsPublicSuffix(name) {
 		return "", apierr.Format.Because(

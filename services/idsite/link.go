@@ -38,7 +38,8 @@ func (s *Service) originOfApplication(app applicationapi.Application) Origin {
 
 // MailedLink returns what the page of a mail's link shows, or apierr.NotFound for an invalid token. It does not
 // consume the token.
-func (s *Service) MailedLink(ctx context.Context, workflow directoryapi.Workflow, token secure.Secret) (MailedLink, error) {
+func (s *Service) MailedLink(ctx context.Context, workflow directoryapi.Workflow,
+	token secure.Secret) (MailedLink, error) {
 	link, err := s.Journey.Link(ctx, workflow, token)
 	if err != nil {
 		return MailedLink{}, err
@@ -48,7 +49,8 @@ func (s *Service) MailedLink(ctx context.Context, workflow directoryapi.Workflow
 
 // EndedLink returns what the page of a link shows that was used or has expired, or apierr.NotFound for
 // a token that never was.
-func (s *Service) EndedLink(ctx context.Context, workflow directoryapi.Workflow, token secure.Secret) (MailedLink, error) {
+func (s *Service) EndedLink(ctx context.Context, workflow directoryapi.Workflow,
+	token secure.Secret) (MailedLink, error) {
 	link, err := s.Journey.EndedLink(ctx, workflow, token)
 	if err != nil {
 		return MailedLink{}, err
@@ -57,7 +59,8 @@ func (s *Service) EndedLink(ctx context.Context, workflow directoryapi.Workflow,
 }
 
 // SendMailAgain sends another mail in place of one whose link has ended (journey.SendMailAgain).
-func (s *Service) SendMailAgain(ctx context.Context, workflow directoryapi.Workflow, token secure.Secret) (MailedLink, error) {
+func (s *Service) SendMailAgain(ctx context.Context, workflow directoryapi.Workflow,
+	token secure.Secret) (MailedLink, error) {
 	ended, err := s.Journey.EndedLink(ctx, workflow, token)
 	if err != nil {
 		return MailedLink{}, err

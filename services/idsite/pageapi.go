@@ -137,7 +137,8 @@ func (p *PageAPI) resume(ctx context.Context, r journey.Result) (string, error) 
 }
 
 // LogIn verifies a password. value is the Base64 of <login>:<password>.
-func (p *PageAPI) LogIn(ctx context.Context, application id.ID, value string, at directoryapi.StoreName) (PageResult, error) {
+func (p *PageAPI) LogIn(ctx context.Context, application id.ID, value string,
+	at directoryapi.StoreName) (PageResult, error) {
 	if err := p.CheckApplication(application); err != nil {
 		return PageResult{}, err
 	}
@@ -156,7 +157,8 @@ func (p *PageAPI) LogIn(ctx context.Context, application id.ID, value string, at
 // LogInWithProviderData logs a user in by a token or code that a provider has issued to the page
 // itself (providerData). The page sends it to the application, or to the account store that the
 // request names.
-func (p *PageAPI) LogInWithProviderData(ctx context.Context, kind string, at id.ID, login directoryapi.SocialLogin) (PageResult, error) {
+func (p *PageAPI) LogInWithProviderData(ctx context.Context, kind string, at id.ID,
+	login directoryapi.SocialLogin) (PageResult, error) {
 	if err := p.CheckResource(ctx, kind, at); err != nil {
 		return PageResult{}, err
 	}
@@ -189,7 +191,8 @@ func (p *PageAPI) Challenge(ctx context.Context, factor id.ID, code string) (mfa
 }
 
 // AnswerChallenge verifies the code of a challenge of the account.
-func (p *PageAPI) AnswerChallenge(ctx context.Context, challenge id.ID, code string) (mfaapi.Challenged, PageResult, error) {
+func (p *PageAPI) AnswerChallenge(ctx context.Context, challenge id.ID,
+	code string) (mfaapi.Challenged, PageResult, error) {
 	challenged, err := p.Journey.AnswerChallenge(ctx, &p.Flow, challenge, code)
 	answer, err := p.answer(ctx, challenged.Result, authenticated, err)
 	return challenged.Challenged, answer, err

@@ -65,7 +65,8 @@ func (c *ClientAPI) AuthorizeCallback(ctx context.Context, in journey.ProviderRe
 		return errorCallback(l.ReturnTo, l.State, err)
 	}
 	flow := store.Flow{
-		TenantID: l.TenantID, ApplicationID: l.ApplicationID, RequestID: l.ID.String(), CallbackURI: l.ReturnTo, State: l.State,
+		TenantID: l.TenantID, ApplicationID: l.ApplicationID, RequestID: l.ID.String(), CallbackURI: l.ReturnTo,
+		State:     l.State,
 		AccountID: logged.Account.ID, OrganizationID: logged.Organization,
 	}
 	assertion, err := c.svc.assertion(ctx, flow, store.Site{}, outcome{
@@ -89,7 +90,8 @@ func errorCallback(returnTo string, state *string, err error) (string, error) {
 		return "", err
 	case errors.Is(err, errResponseType):
 		code = "unsupported_response_type"
-	case errors.Is(err, apierr.ProviderRefused), errors.Is(err, apierr.ProviderIncomplete), errors.Is(err, apierr.ProviderOtherClient):
+	case errors.Is(err, apierr.ProviderRefused), errors.Is(err, apierr.ProviderIncomplete), errors.Is(err,
+		apierr.ProviderOtherClient):
 		code = "access_denied" // with the reason of the provider
 	case refusal.Code >= 7000 && refusal.Code < 8000 || errors.Is(err, apierr.Exists):
 		code, description = "access_denied", refusal.Message
@@ -97,5 +99,6 @@ func errorCallback(returnTo string, state *string, err error) (string, error) {
 	if description == "" {
 		description = refusal.Message
 	}
-	return withState(withParameters(returnTo, "error="+code+"&error_description="+url.QueryEscape(description)), state), nil
+	return withState(withParameters(returnTo, "error="+code+"&error_description="+url.QueryEscape(description)),
+		state), nil
 }

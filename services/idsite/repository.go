@@ -280,7 +280,8 @@ func (r *Repositories) files(ctx context.Context, site store.Site) ([]store.File
 	}
 	storage := newPackStorage(ctx)
 	repository, err := git.CloneContext(ctx, storage, nil, &git.CloneOptions{
-		URL: address, ReferenceName: plumbing.NewBranchReferenceName(*site.GitBranch), SingleBranch: true, Depth: 1, Tags: git.NoTags,
+		URL: address, ReferenceName: plumbing.NewBranchReferenceName(*site.GitBranch), SingleBranch: true, Depth: 1,
+		Tags: git.NoTags,
 	})
 	switch {
 	case errors.Is(err, outbound.ErrForbidden):
@@ -305,7 +306,8 @@ func (r *Repositories) files(ctx context.Context, site store.Site) ([]store.File
 
 // readTree reads the files of a directory and of the directories below it. It bounds the entries
 // too, because a directory that occurs many times in others is read each time.
-func (r *Repositories) readTree(ctx context.Context, site store.Site, tree *object.Tree, storage *packStorage) ([]store.File, error) {
+func (r *Repositories) readTree(ctx context.Context, site store.Site, tree *object.Tree,
+	storage *packStorage) ([]store.File, error) {
 	walker := object.NewTreeWalker(tree, true, nil)
 	defer walker.Close()
 	var files []store.File
@@ -334,7 +336,8 @@ func (r *Repositories) readTree(ctx context.Context, site store.Site, tree *obje
 		if total += len(content); total > maxPages || len(files) == maxFiles {
 			return nil, fmt.Errorf("the pages have more than %d files or %d MB", maxFiles, maxPages>>20)
 		}
-		files = append(files, store.File{TenantID: site.TenantID, Path: path.Clean(name), Content: content, FetchedAt: r.svc.now()})
+		files = append(files,
+			store.File{TenantID: site.TenantID, Path: path.Clean(name), Content: content, FetchedAt: r.svc.now()})
 	}
 	if len(files) == 0 {
 		return nil, errors.New("the branch has no files")

@@ -87,13 +87,15 @@ func (s *Service) verifyRequest(ctx context.Context, text secure.Secret) (reques
 }
 
 // verifySignature verifies the signature of a request, which is in a parameter of the query.
-func (s *Service) verifySignature(ctx context.Context, parameter string, token secure.Secret) (oauthapi.VerifiedJWT, error) {
+func (s *Service) verifySignature(ctx context.Context, parameter string,
+	token secure.Secret) (oauthapi.VerifiedJWT, error) {
 	if token == "" {
 		return oauthapi.VerifiedJWT{}, apierr.BadRequest.Because("the query parameter %s is required", parameter)
 	}
 	verified, err := s.peers.OAuth.VerifyJWT(ctx, oauthapi.VerifyJWT{Token: token})
 	if errors.Is(err, apierr.TokenSignature) {
-		err = apierr.BadRequest.Because("%s is not a JWT that an enabled API key of an administrator signed with HS256", parameter)
+		err = apierr.BadRequest.Because("%s is not a JWT that an enabled API key of an administrator signed with HS256",
+			parameter)
 	}
 	return verified, err
 }
@@ -255,7 +257,8 @@ func (r request) pagePath() string {
 
 // accountStore is the account store that the claims onk or ash name.
 func (r request) accountStore() applicationapi.LoginTarget {
-	where := applicationapi.LoginTarget{Tenant: r.tenant, Application: r.application.ID, NameKey: strings.ToLower(r.stringClaim("onk"))}
+	where := applicationapi.LoginTarget{Tenant: r.tenant, Application: r.application.ID,
+		NameKey: strings.ToLower(r.stringClaim("onk"))}
 	if where.NameKey == "" {
 		where.AccountStore.Href = r.stringClaim("ash")
 	}

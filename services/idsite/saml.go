@@ -36,7 +36,8 @@ func (s *Service) BeginSAML(ctx context.Context, application id.ID, token secure
 	if err != nil {
 		return "", err
 	}
-	flow.KeyID, flow.RequestID, flow.NameKey, flow.AccountStore = r.key, r.stringClaim("jti"), where.NameKey, where.AccountStore.Href
+	flow.KeyID, flow.RequestID = r.key, r.stringClaim("jti")
+	flow.NameKey, flow.AccountStore = where.NameKey, where.AccountStore.Href
 	flow.State, flow.StateJSON = r.state()
 	if err := s.Journey.Begin(ctx, flow); err != nil {
 		return "", err
@@ -65,7 +66,8 @@ func (s *Service) verifySAMLInitiation(ctx context.Context, application id.ID, t
 	}
 	ref, ok := s.cfg.Base.Parse(issuer)
 	if !ok || ref.Kind != "applications" || ref.ID != application {
-		return r, apierr.BadRequest.Because("iss must be the href of the application, or the id of the API key with the href as sub")
+		return r, apierr.BadRequest.Because(
+			"iss must be the href of the application, or the id of the API key with the href as sub")
 	}
 	r.application, err = s.peers.Application.Application(ctx, id.Ref{Tenant: r.tenant, ID: application})
 	return r, err
@@ -80,7 +82,8 @@ func (s *Service) FinishSAML(ctx context.Context, directory id.ID, response, rel
 		return "", err
 	}
 	f := &from.Flow
-	if from.RequestID != "" && !from.IsHosted && f.KeyID == "" { // began at /authorize, which returns its state in the query too
+	if from.RequestID != "" && !from.IsHosted && f.KeyID == "" {
+		// The login began at /authorize, which returns its state in the query too.
 		f.CallbackURI = withState(f.CallbackURI, f.State)
 	}
 	begun, ctx := *f, caller.WithTenant(ctx, f.TenantID)
@@ -92,7 +95,8 @@ func (s *Service) FinishSAML(ctx context.Context, directory id.ID, response, rel
 }
 
 // finishSAML logs the user of a SAML response in, and returns where the browser goes.
-func (s *Service) finishSAML(ctx context.Context, directory id.ID, from *journey.SAMLCallback, response secure.Secret) (string, error) {
+func (s *Service) finishSAML(ctx context.Context, directory id.ID, from *journey.SAMLCallback,
+	response secure.Secret) (string, error) {
 	result, err := s.Journey.FinishAtSAML(ctx, directory, from, response)
 	if err != nil {
 		return "", err

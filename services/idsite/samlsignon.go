@@ -38,7 +38,8 @@ type SignOn struct {
 func (c *ClientAPI) BeginSignOn(ctx context.Context, self string, in SignOn) (Redirect, error) {
 	s, tenant := c.svc, c.Application.TenantID
 	verified, err := s.peers.Application.VerifySAMLRequest(ctx, applicationapi.VerifySAMLRequest{
-		Tenant: tenant, Application: c.Application.ID, Request: in.Request, RelayState: in.RelayState, Query: in.Query, Address: self,
+		Tenant: tenant, Application: c.Application.ID, Request: in.Request, RelayState: in.RelayState, Query: in.Query,
+		Address: self,
 	})
 	if err != nil {
 		return Redirect{}, err
@@ -94,7 +95,8 @@ func (s *Service) ContinueSignOn(ctx context.Context, in BrowserRequest) (Redire
 
 // signOnRedirect returns where the browser goes: back to the Client API, where the session of the
 // browser is enough or the service provider allows no page (IsPassive), else to the hosted pages.
-func (s *Service) signOnRedirect(ctx context.Context, f store.Flow, site store.Site, cookie secure.Secret) (string, error) {
+func (s *Service) signOnRedirect(ctx context.Context, f store.Flow, site store.Site,
+	cookie secure.Secret) (string, error) {
 	if !f.SAMLRequest.ForceAuthn {
 		if location, err := s.logInBySession(ctx, &f, site, cookie); location != "" || err != nil {
 			return location, err
@@ -153,7 +155,8 @@ func (c *ClientAPI) FinishSignOn(
 		return SignOnResponse{}, err
 	}
 	answer := applicationapi.SAMLAnswer{
-		Tenant: f.TenantID, Application: f.ApplicationID, ServiceProvider: f.SAMLRequest.ServiceProvider, RequestID: f.SAMLRequest.ID,
+		Tenant: f.TenantID, Application: f.ApplicationID, ServiceProvider: f.SAMLRequest.ServiceProvider,
+		RequestID: f.SAMLRequest.ID,
 	}
 	switch {
 	case f.FinishedAt != nil && !f.AccountID.IsZero():
@@ -165,8 +168,10 @@ func (c *ClientAPI) FinishSignOn(
 	}
 	signed, err := s.peers.Application.SAMLResponse(ctx, answer)
 	if apierr.IsRefusal(err) && !answer.Account.IsZero() {
-		answer.Account, answer.Reason, answer.Message = id.ID{}, saml.RequestDenied, "The account may not log in to the application."
+		answer.Account, answer.Reason = id.ID{}, saml.RequestDenied
+		answer.Message = "The account may not log in to the application."
 		signed, err = s.peers.Application.SAMLResponse(ctx, answer)
 	}
-	return SignOnResponse{ConsumerURL: signed.ConsumerURL, Response: signed.Response, RelayState: f.SAMLRequest.RelayState}, err
+	return SignOnResponse{ConsumerURL: signed.ConsumerURL, Response: signed.Response,
+		RelayState: f.SAMLRequest.RelayState}, err
 }

@@ -12,9 +12,9 @@
 //   - clientapi.go, authorize.go: the Client API
 //   - link.go: mailed links
 //
-// Tenants are created in signup. What these doors do for a user (login, registration, password reset, second factor) is in journey, once. Its
-// SQL is under store, its HTTP under rest, its wiring under app. The hosted pages are under
-// screens, the pages that need no script, such as those of mailed links, under pages.
+// Tenants are created in signup. What these doors do for a user (login, registration, password reset, second
+// factor) is in journey, once. Its SQL is under store, its HTTP under rest, its wiring under app. The hosted
+// pages are under screens, the pages that need no script, such as those of mailed links, under pages.
 package idsite
 
 import (
@@ -84,7 +84,9 @@ func (s *Service) displayName(name string, builtin bool) string {
 // New makes the service.
 func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time, cfg Config) *Service {
 	return &Service{
-		Tenants: signup.New(s, peers, ring, now, signup.Config{AliasTitle: cfg.AliasTitle, Suffix: cfg.Suffix, SignUp: cfg.SignUp}),
-		Journey: journey.New(s, peers, ring, now, cfg.Base), store: s, peers: peers, ring: ring, shared: cfg.Shared, now: now, cfg: cfg,
+		Tenants: signup.New(s, peers, ring, now,
+			signup.Config{AliasTitle: cfg.AliasTitle, Suffix: cfg.Suffix, SignUp: cfg.SignUp}),
+		Journey: journey.New(s, peers, ring, now, cfg.Base), store: s, peers: peers, ring: ring, shared: cfg.Shared, now: now,
+		cfg: cfg,
 	}
 }

@@ -143,7 +143,8 @@ func (s *Service) applySite(site *store.Site, in SiteChange) (err error) {
 		errs.Add(err)
 	}
 	if redirects := firstPresent(in.AuthorizedRedirectURIs, in.AuthorizedRedirectURIs2, in.AuthorizedRedirectURLs); redirects.Present {
-		site.AuthorizedRedirectURIs, err = redirecturi.Callbacks(redirects, "authorizedRedirectUris", site.AuthorizedRedirectURIs)
+		site.AuthorizedRedirectURIs, err = redirecturi.Callbacks(redirects, "authorizedRedirectUris",
+			site.AuthorizedRedirectURIs)
 		errs.Add(err)
 	}
 	errs.Add(applyBranding(site, in))
@@ -158,7 +159,8 @@ func (s *Service) applySite(site *store.Site, in SiteChange) (err error) {
 // applyRepository sets the Git repository of custom pages and its branch (repository.go).
 func (s *Service) applyRepository(site *store.Site, in SiteChange) error {
 	if in.GitRepoURL.Given() && !isRepositoryURL(in.GitRepoURL.Value) {
-		return apierr.Invalid.Because("gitRepoUrl is not the address of a git repository such as https://git.example.com/pages.git")
+		return apierr.Invalid.Because(
+			"gitRepoUrl is not the address of a git repository such as https://git.example.com/pages.git")
 	}
 	var errs field.Errors
 	former := site.GitRepoURL
@@ -272,7 +274,8 @@ func applyLifetimes(site *store.Site, in SiteChange) error {
 		}
 		text, err := field.Required(limit.in, limit.name, maxDuration)
 		if d, invalid := parseDuration(text); err == nil && (invalid != nil || d < time.Second) {
-			err = apierr.Format.Because("%s %q must be an ISO 8601 duration of at least a second, such as PT30M", limit.name, text)
+			err = apierr.Format.Because("%s %q must be an ISO 8601 duration of at least a second, such as PT30M", limit.name,
+				text)
 		}
 		errs.Add(err)
 		*limit.to = text

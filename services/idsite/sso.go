@@ -69,7 +69,8 @@ func (s *Service) newFlow(r request, browser secure.Secret) (store.Flow, error) 
 	state, stateJSON := r.state()
 	return store.Flow{
 		TenantID: r.tenant, ID: id.New(now), ApplicationID: r.application.ID, KeyID: r.key, RequestID: r.stringClaim("jti"),
-		CallbackURI: r.callback, State: state, StateJSON: stateJSON, NameKey: where.NameKey, AccountStore: where.AccountStore.Href,
+		CallbackURI: r.callback, State: state, StateJSON: stateJSON, NameKey: where.NameKey,
+		AccountStore:     where.AccountStore.Href,
 		ShowOrganization: r.boolClaim("sof"), UseSubdomain: r.boolClaim("usd"), Token: r.stringClaim("sp_token"),
 		FactorTypes: r.factorTypes(), Browser: secure.Digest(browser),
 		CreatedAt: now, ExpiresAt: now.Add(max(ttl, endedFlowRetention)),
@@ -87,7 +88,8 @@ func (s *Service) beginFlow(ctx context.Context, r request, f *store.Flow, in Br
 		if err != nil {
 			return "", err
 		}
-		f.ShowOrganization = f.ShowOrganization && stores.HasOrganizations // without organizations nobody could fill the field in
+		// Without organizations nobody could fill the field in.
+		f.ShowOrganization = f.ShowOrganization && stores.HasOrganizations
 	}
 	if err := s.Journey.Begin(ctx, *f); err != nil {
 		return "", err
@@ -107,7 +109,8 @@ func (s *Service) beginFlow(ctx context.Context, r request, f *store.Flow, in Br
 
 // logInBySession logs the browser in by its session of single sign-on (SSO), and returns the
 // address of the application. The address is "" where a page is needed (journey.LogInBySession).
-func (s *Service) logInBySession(ctx context.Context, f *store.Flow, site store.Site, cookie secure.Secret) (string, error) {
+func (s *Service) logInBySession(ctx context.Context, f *store.Flow, site store.Site,
+	cookie secure.Secret) (string, error) {
 	idle, err := parseDuration(site.SessionTTI)
 	if err != nil {
 		return "", err
@@ -143,10 +146,10 @@ func (s *Service) FinishLogin(ctx context.Context, in BrowserRequest) (Redirect,
 	}
 	out := Redirect{Location: withAssertion(a.Callback, in.Token)}
 	session := journey.NewSession{Tenant: a.tenant, Assertion: a.ID, Browsers: in.Browsers, Former: in.Session}
-	session.Idle, session.TTL, err = lifetimes(site)
-	if err == nil {
-		out.Session, err = s.Journey.CreateSession(ctx, session)
+	if session.Idle, session.TTL, err = lifetimes(site); err != nil {
+		return out, err
 	}
+	out.Session, err = s.Journey.CreateSession(ctx, session)
 	if errors.Is(err, apierr.NotFound) {
 		return out, nil // another browser has begun the login, or the session exists already
 	}
@@ -202,7 +205,8 @@ func (s *Service) logout(ctx context.Context, r request, f store.Flow, cookie se
 		return "", err
 	}
 	if !session.AccountID.IsZero() {
-		if err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSession(ctx, f.TenantID, session.ID) }); err != nil {
+		err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSession(ctx, f.TenantID, session.ID) })
+		if err != nil {
 			return "", err
 		}
 		if to := s.Journey.BeginSAMLLogout(ctx, f, session); to != "" {

@@ -90,7 +90,8 @@ func bootstrap(p *run.Process, svc *idsite.Service, cfg Config) Bootstrapped {
 	})
 	p.Go("first tenant", func(ctx context.Context) error {
 		defer close(outcome)
-		err := svc.EnsureFirstTenant(ctx, idsite.Bootstrap{KeyID: cfg.KeyID, KeySecret: cfg.KeySecret, OwnerEmail: cfg.OwnerEmail})
+		err := svc.EnsureFirstTenant(ctx,
+			idsite.Bootstrap{KeyID: cfg.KeyID, KeySecret: cfg.KeySecret, OwnerEmail: cfg.OwnerEmail})
 		done.Store(err == nil)
 		if err != nil {
 			outcome <- err

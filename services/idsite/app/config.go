@@ -50,9 +50,11 @@ func (c Config) check() error {
 	case (c.KeyID == "") != (c.KeySecret == ""):
 		return errors.New("DOORWARD_BOOTSTRAP_KEY_ID and DOORWARD_BOOTSTRAP_KEY_SECRET go together: set both or neither")
 	case c.KeyID != "" && len(c.KeySecret) < 32:
-		return errors.New("DOORWARD_BOOTSTRAP_KEY_SECRET must have at least 32 characters; make one with: openssl rand -hex 24")
+		return errors.New(
+			"DOORWARD_BOOTSTRAP_KEY_SECRET must have at least 32 characters; make one with: openssl rand -hex 24")
 	case field.Email("email", c.OwnerEmail) != nil:
-		return fmt.Errorf("DOORWARD_BOOTSTRAP_OWNER_EMAIL must be an email address such as owner@example.com; %q is none", c.OwnerEmail)
+		return fmt.Errorf("DOORWARD_BOOTSTRAP_OWNER_EMAIL must be an email address such as owner@example.com; %q is none",
+			c.OwnerEmail)
 	}
 	if err := deployment.CheckDomain("DOORWARD_IDSITE_SUFFIX", c.Suffix); err != nil {
 		return err
@@ -65,7 +67,8 @@ func (c Config) check() error {
 // they have a registrable domain in common. Names of this machine alone are excepted.
 func (c Config) checkSites() error {
 	base, pages := href.Base(c.BaseURL).Hostname(), "id."+c.Suffix
-	if isLoopback(base) && isLoopback(pages) || redirecturi.RegistrableDomain(base) != redirecturi.RegistrableDomain(pages) {
+	if isLoopback(base) && isLoopback(pages) ||
+		redirecturi.RegistrableDomain(base) != redirecturi.RegistrableDomain(pages) {
 		return nil
 	}
 	return fmt.Errorf("DOORWARD_IDSITE_SUFFIX %q is on the same site as DOORWARD_BASE_URL: hosted pages at <tenant key>.%s could set cookies "+

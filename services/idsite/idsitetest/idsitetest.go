@@ -47,8 +47,9 @@ func New(t testing.TB, clock *clocktest.Clock) *Deployment {
 	dbs := pgtest.OpenAll(t, append(oauthtest.Configs, store.Config)...)
 	w := oauthtest.NewWorld(t, Base, clock, dbs[0], dbs[1], dbs[2])
 	return &Deployment{
-		Directories: w.Directories, Applications: w.Applications, MFA: w.Factors, OAuth: oauthtest.NewService(t, dbs[3], w, Base),
-		DB: dbs[4], DNS: &DNS{}, t: t,
+		Directories: w.Directories, Applications: w.Applications, MFA: w.Factors,
+		OAuth: oauthtest.NewService(t, dbs[3], w, Base),
+		DB:    dbs[4], DNS: &DNS{}, t: t,
 	}
 }
 
@@ -87,7 +88,8 @@ func (d *Deployment) Shop(tenant id.ID, email string) (shop id.ID, user director
 	directory := d.Directories.NewDirectory(tenant, "Customers")
 	shop = d.Applications.NewApplication(tenant)
 	d.Applications.FollowLinks(id.Ref{Tenant: tenant, ID: shop}, directory)
-	return shop, d.Directories.NewAccount(tenant, directory, directoryapi.NewAccount{Username: field.Some(email), Email: field.Some(email)})
+	return shop, d.Directories.NewAccount(tenant, directory,
+		directoryapi.NewAccount{Username: field.Some(email), Email: field.Some(email)})
 }
 
 // MapGoogle adds a directory of a social provider, and maps it to an application.

@@ -56,7 +56,8 @@ func (c Client) RegistrationRules(ctx context.Context) (*directoryapi.Registrati
 
 // Register registers a user: it creates an account. The user is not logged in by it, so that a taken email is
 // apierr.Exists.
-func (c Client) Register(ctx context.Context, in directoryapi.NewAccount, named directoryapi.StoreName) (directoryapi.Account, error) {
+func (c Client) Register(ctx context.Context, in directoryapi.NewAccount,
+	named directoryapi.StoreName) (directoryapi.Account, error) {
 	return c.peers.Application.Register(ctx, applicationapi.Register{LoginTarget: c.Target(named), Account: in})
 }
 
@@ -68,7 +69,8 @@ type TokenLogin struct {
 
 // LogIn verifies a login name and a password and issues tokens, by the password grant. Where the login wants a
 // second factor, the fields of the error say how it goes on.
-func (c Client) LogIn(ctx context.Context, login string, password secure.Secret, named directoryapi.StoreName) (TokenLogin, error) {
+func (c Client) LogIn(ctx context.Context, login string, password secure.Secret,
+	named directoryapi.StoreName) (TokenLogin, error) {
 	form := map[string]secure.Secret{
 		"grant_type": "password", "username": secure.Secret(login), "password": password,
 		"organizationNameKey": secure.Secret(named.NameKey),
@@ -101,12 +103,14 @@ func (c Client) logIn(ctx context.Context, form map[string]secure.Secret) (Token
 
 // Token issues tokens for a request to the token endpoint.
 func (c Client) Token(ctx context.Context, form map[string]secure.Secret) (oauthapi.ClientTokens, error) {
-	return c.peers.OAuth.ClientToken(ctx, oauthapi.ClientForm{Tenant: c.Application.TenantID, Application: c.Application.ID, Form: form})
+	return c.peers.OAuth.ClientToken(ctx,
+		oauthapi.ClientForm{Tenant: c.Application.TenantID, Application: c.Application.ID, Form: form})
 }
 
 // Revoke revokes a token, and the access or refresh token that was issued with it.
 func (c Client) Revoke(ctx context.Context, form map[string]secure.Secret) error {
-	_, err := c.peers.OAuth.ClientRevoke(ctx, oauthapi.ClientForm{Tenant: c.Application.TenantID, Application: c.Application.ID, Form: form})
+	_, err := c.peers.OAuth.ClientRevoke(ctx,
+		oauthapi.ClientForm{Tenant: c.Application.TenantID, Application: c.Application.ID, Form: form})
 	return err
 }
 
@@ -139,14 +143,16 @@ func (c Client) resetToken(token secure.Secret) applicationapi.ResetToken {
 // the same whether the account exists or not (enumeration.go).
 func (c Client) SendVerification(ctx context.Context, login string, named directoryapi.StoreName) error {
 	return hideAccountExistence(ctx, func() error {
-		_, err := c.peers.Application.RequestVerification(ctx, applicationapi.LoginName{LoginTarget: c.Target(named), Login: login})
+		_, err := c.peers.Application.RequestVerification(ctx,
+			applicationapi.LoginName{LoginTarget: c.Target(named), Login: login})
 		return err
 	})
 }
 
 // EnrollFactor creates a factor: of the account of in.State, of a login in progress, or of that of an access token.
 // Without either it returns apierr.BadRequest.
-func (c Client) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor, token secure.Secret) (mfaapi.EnrolledFactor, error) {
+func (c Client) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor,
+	token secure.Secret) (mfaapi.EnrolledFactor, error) {
 	valid, err := c.validateForFactors(ctx, in.State, token)
 	if err != nil {
 		return mfaapi.EnrolledFactor{}, err
@@ -158,7 +164,8 @@ func (c Client) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor, token 
 
 // ChallengeFactor creates a challenge of a factor, or answers a challenge if there is a code, for an account as
 // EnrollFactor does.
-func (c Client) ChallengeFactor(ctx context.Context, in mfaapi.ChallengeFactor, token secure.Secret) (mfaapi.Challenged, error) {
+func (c Client) ChallengeFactor(ctx context.Context, in mfaapi.ChallengeFactor,
+	token secure.Secret) (mfaapi.Challenged, error) {
 	valid, err := c.validateForFactors(ctx, in.State, token)
 	if err != nil {
 		return mfaapi.Challenged{}, err

@@ -66,7 +66,8 @@ func (j *Journey) FactorsOf(ctx context.Context, f store.Flow) ([]mfaapi.Account
 
 // EnrollFactor creates a factor of the account. The mfa service decides whether the login may: the
 // password alone adds no factor to an account that has one.
-func (l *Login) EnrollFactor(ctx context.Context, account id.ID, in mfaapi.EnrollFactor) (mfaapi.EnrolledFactor, error) {
+func (l *Login) EnrollFactor(ctx context.Context, account id.ID,
+	in mfaapi.EnrollFactor) (mfaapi.EnrolledFactor, error) {
 	if err := l.checkAccount(ctx, account); err != nil {
 		return mfaapi.EnrolledFactor{}, err
 	}
@@ -87,25 +88,29 @@ func (j *Journey) Challenge(ctx context.Context, f *store.Flow, factor id.ID, co
 		return Challenged{}, err
 	}
 	challenged, err := j.peers.MFA.ChallengeFactor(ctx, mfaapi.ChallengeFactor{
-		Tenant: f.TenantID, Account: f.AccountID, Factor: factor, Code: code, Types: factorTypes(*f), SecondFactor: f.SteppedUp,
+		Tenant: f.TenantID, Account: f.AccountID, Factor: factor, Code: code, Types: factorTypes(*f),
+		SecondFactor: f.SteppedUp,
 	})
 	return j.completeChallenge(ctx, f, challenged, err)
 }
 
 // AnswerChallenge verifies the code of a challenge of the account.
-func (j *Journey) AnswerChallenge(ctx context.Context, f *store.Flow, challenge id.ID, code string) (Challenged, error) {
+func (j *Journey) AnswerChallenge(ctx context.Context, f *store.Flow, challenge id.ID,
+	code string) (Challenged, error) {
 	if err := j.checkFirstStep(ctx, *f); err != nil {
 		return Challenged{}, err
 	}
 	challenged, err := j.peers.MFA.AnswerFactor(ctx, mfaapi.AnswerFactor{
-		Tenant: f.TenantID, Account: f.AccountID, Challenge: challenge, Code: code, Types: factorTypes(*f), SecondFactor: f.SteppedUp,
+		Tenant: f.TenantID, Account: f.AccountID, Challenge: challenge, Code: code, Types: factorTypes(*f),
+		SecondFactor: f.SteppedUp,
 	})
 	return j.completeChallenge(ctx, f, challenged, err)
 }
 
 // completeChallenge continues a login after the answer to a challenge: a correct code ends the login or, where it
 // is the code of a step-up, lets the account enroll a factor.
-func (j *Journey) completeChallenge(ctx context.Context, f *store.Flow, c mfaapi.Challenged, err error) (Challenged, error) {
+func (j *Journey) completeChallenge(ctx context.Context, f *store.Flow, c mfaapi.Challenged,
+	err error) (Challenged, error) {
 	out := Challenged{Challenged: c, Result: Result{Wants: Factor, IsNew: f.IsNew}}
 	if errors.Is(err, apierr.NotFound) {
 		return out, ErrNotAllowed

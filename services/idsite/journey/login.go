@@ -141,7 +141,8 @@ var errWrongLogin = apierr.WrongPassword.Because("the user name, the email or th
 // recordUnverified records the account of a login that was refused after its right password, because its email
 // is not verified: the page may show the address, and have the verification mail sent again. It returns the
 // refusal.
-func (j *Journey) recordUnverified(ctx context.Context, f *store.Flow, login applicationapi.LoginName, refusal error) error {
+func (j *Journey) recordUnverified(ctx context.Context, f *store.Flow, login applicationapi.LoginName,
+	refusal error) error {
 	account, err := j.peers.Application.LoginAccount(ctx, login)
 	if errors.Is(err, apierr.NotFound) {
 		return refusal
@@ -158,7 +159,8 @@ func (j *Journey) recordUnverified(ctx context.Context, f *store.Flow, login app
 
 // passFirstStep continues a login after its first step: with the second step where the login demands one
 // (require_mfa), else with its end.
-func (j *Journey) passFirstStep(ctx context.Context, f *store.Flow, logged applicationapi.LoggedIn, isNew bool) (Result, error) {
+func (j *Journey) passFirstStep(ctx context.Context, f *store.Flow, logged applicationapi.LoggedIn,
+	isNew bool) (Result, error) {
 	result := Result{Account: logged.Account, IsNew: isNew}
 	if len(f.FactorTypes) > 0 {
 		result.Wants = Factor
@@ -169,7 +171,8 @@ func (j *Journey) passFirstStep(ctx context.Context, f *store.Flow, logged appli
 }
 
 // recordFirstStep records which account has passed the first step of a login.
-func (j *Journey) recordFirstStep(ctx context.Context, f *store.Flow, logged applicationapi.LoggedIn, isNew bool) error {
+func (j *Journey) recordFirstStep(ctx context.Context, f *store.Flow, logged applicationapi.LoggedIn,
+	isNew bool) error {
 	passed := f.WithAccount(logged.Account, logged.Organization)
 	passed.IsNew = isNew
 	if err := j.change(ctx, func(tx *store.Tx) error { return tx.RecordFirstStep(ctx, passed, j.now()) }); err != nil {

@@ -27,7 +27,8 @@ func (j *Journey) RequestReset(ctx context.Context, where applicationapi.LoginTa
 }
 
 // RequestPasswordReset sends a password reset mail, in the account store that the browser names (Target).
-func (l *Login) RequestPasswordReset(ctx context.Context, application id.ID, login string, named directoryapi.StoreName) error {
+func (l *Login) RequestPasswordReset(ctx context.Context, application id.ID, login string,
+	named directoryapi.StoreName) error {
 	if err := l.CheckApplication(application); err != nil {
 		return err
 	}
@@ -117,8 +118,10 @@ func (j *Journey) sendVerification(ctx context.Context, account directoryapi.Acc
 	if account.EmailVerificationStatus == directoryapi.Verified {
 		return apierr.NotFound.Because("the email of the account is verified")
 	}
-	requested, err := j.peers.Directory.RequestVerification(caller.WithTenant(ctx, account.TenantID), directoryapi.RequestVerification{
-		Tenant: account.TenantID, Application: application, Stores: directoryOf(account), Login: account.Email, Anonymous: true,
+	ctx = caller.WithTenant(ctx, account.TenantID)
+	requested, err := j.peers.Directory.RequestVerification(ctx, directoryapi.RequestVerification{
+		Tenant: account.TenantID, Application: application, Stores: directoryOf(account), Login: account.Email,
+		Anonymous: true,
 	})
 	if err != nil {
 		return err
@@ -138,23 +141,27 @@ func directoryOf(account directoryapi.Account) []directoryapi.Store {
 }
 
 // Link returns to what the token of a mailed link leads, which it does not consume, or apierr.NotFound.
-func (j *Journey) Link(ctx context.Context, workflow directoryapi.Workflow, token secure.Secret) (directoryapi.MailedLink, error) {
+func (j *Journey) Link(ctx context.Context, workflow directoryapi.Workflow,
+	token secure.Secret) (directoryapi.MailedLink, error) {
 	if workflow == directoryapi.Verification {
 		return j.peers.Directory.Verification(ctx, directoryapi.VerifyEmail{Token: token})
 	}
 	reset, err := j.peers.Directory.Reset(ctx, directoryapi.ResetToken{Token: token})
-	return directoryapi.MailedLink{Tenant: reset.Account.TenantID, Account: reset.Account, Application: reset.Application}, err
+	return directoryapi.MailedLink{Tenant: reset.Account.TenantID, Account: reset.Account,
+		Application: reset.Application}, err
 }
 
 // EndedLink returns to what a link has led that was used or has expired, or apierr.NotFound for
 // a token that never was.
-func (j *Journey) EndedLink(ctx context.Context, workflow directoryapi.Workflow, token secure.Secret) (directoryapi.MailedLink, error) {
+func (j *Journey) EndedLink(ctx context.Context, workflow directoryapi.Workflow,
+	token secure.Secret) (directoryapi.MailedLink, error) {
 	return j.peers.Directory.EndedLink(ctx, directoryapi.EndedLink{Workflow: workflow, Token: token})
 }
 
 // SendMailAgain sends another mail in place of one whose link has ended, to the present address of the
 // account. It returns apierr.NotFound where the account needs none, and apierr.TooMany beyond the limit of mails.
-func (j *Journey) SendMailAgain(ctx context.Context, workflow directoryapi.Workflow, ended directoryapi.MailedLink) error {
+func (j *Journey) SendMailAgain(ctx context.Context, workflow directoryapi.Workflow,
+	ended directoryapi.MailedLink) error {
 	if ended.Account.ID.IsZero() {
 		return apierr.NotFound
 	}
@@ -177,7 +184,8 @@ func (j *Journey) SendMailAgain(ctx context.Context, workflow directoryapi.Workf
 // ResetPasswordByLink sets a new password with the token of a password reset mail, which it consumes, and returns
 // the account. It returns apierr.NotFound for an invalid token, and the errors of a new password, which do not
 // consume the token.
-func (j *Journey) ResetPasswordByLink(ctx context.Context, token secure.Secret, password field.Text) (directoryapi.Account, error) {
+func (j *Journey) ResetPasswordByLink(ctx context.Context, token secure.Secret,
+	password field.Text) (directoryapi.Account, error) {
 	reset, err := j.peers.Directory.ResetPassword(ctx, directoryapi.ResetPassword{
 		ResetToken: directoryapi.ResetToken{Token: token}, Password: password,
 	})

@@ -84,7 +84,8 @@ func (l *Login) BeginProviderLogin(ctx context.Context, application id.ID, named
 // BeginAtProvider begins a login at the provider of a directory (social login) and returns
 // the address of the provider. The state that it sends along is bound to the browser
 // (l.Browser), and is verified in the callback (ConsumeProviderLogin).
-func (j *Journey) BeginAtProvider(ctx context.Context, d directoryapi.LoginDirectory, l store.ProviderLogin, scope []string) (
+func (j *Journey) BeginAtProvider(ctx context.Context, d directoryapi.LoginDirectory, l store.ProviderLogin,
+	scope []string) (
 	location string, err error) {
 	if l.Address, err = j.limitBegunLogins(ctx, l.TenantID, l.ApplicationID); err != nil {
 		return "", err
@@ -171,7 +172,8 @@ func (j *Journey) LogInAtProvider(ctx context.Context, l store.ProviderLogin, in
 		login.AccessToken, login.AccessTokenSecret, login.Code = in.Token, begun.RequestSecret, in.Verifier
 	}
 	if login.Code == "" {
-		return applicationapi.ProviderLoggedIn{}, apierr.ProviderRefused.Because("the provider sent the browser back without a code")
+		return applicationapi.ProviderLoggedIn{}, apierr.ProviderRefused.Because(
+			"the provider sent the browser back without a code")
 	}
 	return j.peers.Application.ProviderLogin(ctx, applicationapi.ProviderLogin{
 		Tenant: l.TenantID, Application: l.ApplicationID, Directory: l.DirectoryID, Login: login,
@@ -179,7 +181,8 @@ func (j *Journey) LogInAtProvider(ctx context.Context, l store.ProviderLogin, in
 }
 
 // PassFirstStepAtProvider continues a login after the login at a provider.
-func (j *Journey) PassFirstStepAtProvider(ctx context.Context, f *store.Flow, logged applicationapi.ProviderLoggedIn) (Result, error) {
+func (j *Journey) PassFirstStepAtProvider(ctx context.Context, f *store.Flow,
+	logged applicationapi.ProviderLoggedIn) (Result, error) {
 	return j.passFirstStep(ctx, f, logged.LoggedIn, logged.IsNew)
 }
 
@@ -197,7 +200,8 @@ func providerRefusal(in ProviderResponse) error {
 
 // LogInWithProviderData logs a user in by a token or code that a provider has issued to the page
 // itself (providerData), in the account store that the browser names (Target).
-func (j *Journey) LogInWithProviderData(ctx context.Context, f *store.Flow, login directoryapi.SocialLogin) (Result, error) {
+func (j *Journey) LogInWithProviderData(ctx context.Context, f *store.Flow,
+	login directoryapi.SocialLogin) (Result, error) {
 	where, err := j.Target(ctx, *f, directoryapi.StoreName{Href: login.AccountStore, NameKey: login.NameKey})
 	if err != nil {
 		return Result{}, err

@@ -25,7 +25,8 @@ var errStoreNotAllowed = apierr.Forbidden.Because(
 // application, in the account store that the request names, or in an organization that the browser
 // names, and logs it in. Where the directory verifies email addresses, the result and its time are the same for
 // an email that is taken, whose owner gets a mail (enumeration.go).
-func (j *Journey) Register(ctx context.Context, f *store.Flow, named directoryapi.StoreName, in directoryapi.NewAccount) (Result, error) {
+func (j *Journey) Register(ctx context.Context, f *store.Flow, named directoryapi.StoreName,
+	in directoryapi.NewAccount) (Result, error) {
 	steps := time.NewTicker(responseTimeStep)
 	defer steps.Stop()
 	result, err := j.register(ctx, f, named, in)
@@ -35,7 +36,8 @@ func (j *Journey) Register(ctx context.Context, f *store.Flow, named directoryap
 	return result, err
 }
 
-func (j *Journey) register(ctx context.Context, f *store.Flow, named directoryapi.StoreName, in directoryapi.NewAccount) (Result, error) {
+func (j *Journey) register(ctx context.Context, f *store.Flow, named directoryapi.StoreName,
+	in directoryapi.NewAccount) (Result, error) {
 	where, err := j.Target(ctx, *f, named)
 	if err != nil {
 		return Result{}, err
@@ -73,7 +75,8 @@ func (j *Journey) register(ctx context.Context, f *store.Flow, named directoryap
 // account, with the ways to sign in and to a new password. Otherwise a new user would be logged in
 // at once, so that nothing can be hidden: mailOwnerOfTakenEmail returns the refusal. It also does
 // for a user name that is taken while the email is not, unless that is somebody's email.
-func (j *Journey) mailOwnerOfTakenEmail(ctx context.Context, where applicationapi.LoginTarget, in directoryapi.NewAccount,
+func (j *Journey) mailOwnerOfTakenEmail(ctx context.Context, where applicationapi.LoginTarget,
+	in directoryapi.NewAccount,
 	refusal error) (Result, error) {
 	stores, err := j.peers.Application.LoginDirectories(ctx, where)
 	if err != nil || stores.Default.IsZero() {

@@ -67,7 +67,8 @@ func samlRequestID(relay secure.Secret) string { return "_" + relay.Reveal() }
 // readRelayHandle returns the flow of a RelayState of newRelayState, and its purpose. It returns
 // servicetoken.ErrInvalid for any other text, and for the directory of another login; apierr.NotFound where the
 // flow was purged.
-func (j *Journey) readRelayHandle(ctx context.Context, relay secure.Secret, directory id.ID) (relayPurpose, store.Flow, error) {
+func (j *Journey) readRelayHandle(ctx context.Context, relay secure.Secret,
+	directory id.ID) (relayPurpose, store.Flow, error) {
 	text, err := base64.RawURLEncoding.Strict().DecodeString(relay.Reveal())
 	if err != nil || len(text) != relayHeadLength+relayMACLength {
 		return 0, store.Flow{}, servicetoken.ErrInvalid

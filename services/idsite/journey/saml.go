@@ -32,8 +32,9 @@ func (j *Journey) NewSAMLFlow(application id.Ref) store.Flow {
 	now := j.now()
 	flow := id.New(now)
 	return store.Flow{
-		TenantID: application.Tenant, ID: flow, ApplicationID: application.ID, RequestID: flow.String(), FactorTypes: []string{},
-		CreatedAt: now, ExpiresAt: now.Add(SAMLLoginTTL),
+		TenantID: application.Tenant, ID: flow, ApplicationID: application.ID, RequestID: flow.String(),
+		FactorTypes: []string{},
+		CreatedAt:   now, ExpiresAt: now.Add(SAMLLoginTTL),
 	}
 }
 
@@ -51,7 +52,8 @@ func (j *Journey) SAMLDirectory(ctx context.Context, where applicationapi.LoginT
 	}
 	if ref.Kind == "directories" {
 		if !slices.Contains(candidates, ref.ID) {
-			return id.ID{}, apierr.NotMapped.Because("the account store %q is not mapped to the application or its organization", named)
+			return id.ID{}, apierr.NotMapped.Because("the account store %q is not mapped to the application or its organization",
+				named)
 		}
 		candidates = []id.ID{ref.ID}
 	}
@@ -143,7 +145,8 @@ func (j *Journey) idpInitiated(ctx context.Context, directory id.ID, requested s
 	if err != nil {
 		return SAMLCallback{}, err
 	}
-	application, err := j.peers.Application.SAMLApplication(caller.WithTenant(ctx, of.Tenant), applicationapi.SAMLApplication{
+	ctx = caller.WithTenant(ctx, of.Tenant)
+	application, err := j.peers.Application.SAMLApplication(ctx, applicationapi.SAMLApplication{
 		Directory: id.Ref{Tenant: of.Tenant, ID: directory}, CallbackURI: requested,
 	})
 	if errors.Is(err, apierr.NotFound) {
@@ -188,12 +191,14 @@ func ChooseCallback(a applicationapi.Application, requested string) (string, err
 	case len(a.AuthorizedCallbackURIs) == 0:
 		return "", apierr.NoCallback.Because("the application has no authorizedCallbackUris; add the address to return to")
 	case requested != "":
-		return "", apierr.CallbackNotListed.Because("the callback %q is none of the application's authorizedCallbackUris", requested)
+		return "", apierr.CallbackNotListed.Because("the callback %q is none of the application's authorizedCallbackUris",
+			requested)
 	}
 	if callback := FirstCallback(a); callback != "" {
 		return callback, nil
 	}
-	return "", apierr.CallbackWildcardsOnly.Because("every one of authorizedCallbackUris has a wildcard; add one without, or send cb_uri")
+	return "", apierr.CallbackWildcardsOnly.Because(
+		"every one of authorizedCallbackUris has a wildcard; add one without, or send cb_uri")
 }
 
 // FirstCallback is the first of authorizedCallbackUris without a wildcard, or "".
@@ -208,10 +213,12 @@ func FirstCallback(a applicationapi.Application) string {
 
 // FinishAtSAML verifies a SAML response and logs its user in to the application of from.Flow. A login that did
 // not begin at a hosted page has ended by it.
-func (j *Journey) FinishAtSAML(ctx context.Context, directory id.ID, from *SAMLCallback, response secure.Secret) (Result, error) {
+func (j *Journey) FinishAtSAML(ctx context.Context, directory id.ID, from *SAMLCallback,
+	response secure.Secret) (Result, error) {
 	f := &from.Flow
 	if f.FinishedAt != nil || !j.now().Before(f.ExpiresAt) {
-		return Result{}, apierr.SAMLMalformed.Because("the login has ended already, or has taken longer than allowed; begin again")
+		return Result{}, apierr.SAMLMalformed.Because(
+			"the login has ended already, or has taken longer than allowed; begin again")
 	}
 	if err := j.checkSAMLDirectory(ctx, *f, directory); err != nil {
 		return Result{}, err
@@ -255,7 +262,8 @@ func (j *Journey) checkSAMLDirectory(ctx context.Context, f store.Flow, director
 	}
 	named, _ := j.base.Parse(where.AccountStore.Href)
 	if named.Kind != "groups" && !slices.Contains(stores.Directories, directory) {
-		return apierr.NotMapped.Because("the directory %q is not mapped to the application", j.base.To("directories", directory))
+		return apierr.NotMapped.Because("the directory %q is not mapped to the application",
+			j.base.To("directories", directory))
 	}
 	return nil
 }

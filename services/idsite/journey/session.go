@@ -49,14 +49,17 @@ func (b BrowserTokens) digests() [][]byte {
 
 // Include reports whether one of the values has a digest.
 func (b BrowserTokens) Include(digest []byte) bool {
-	return slices.ContainsFunc(b.digests(), func(sent []byte) bool { return subtle.ConstantTimeCompare(sent, digest) == 1 })
+	return slices.ContainsFunc(b.digests(), func(sent []byte) bool {
+		return subtle.ConstantTimeCompare(sent, digest) == 1
+	})
 }
 
 // LogInBySession logs the browser in by its session of single sign-on (SSO), and reports whether the login has
 // ended by it. It has not where there is no valid session, or where the login demands a factor that was not
 // passed in the session. In the second case the first step counts as passed. A valid session gets a new idle
 // timeout.
-func (j *Journey) LogInBySession(ctx context.Context, f *store.Flow, cookie secure.Secret, idle time.Duration) (bool, error) {
+func (j *Journey) LogInBySession(ctx context.Context, f *store.Flow, cookie secure.Secret,
+	idle time.Duration) (bool, error) {
 	session, logged, err := j.validSession(ctx, *f, cookie)
 	if errors.Is(err, apierr.NotFound) {
 		return false, nil
@@ -97,7 +100,8 @@ func (j *Journey) validSession(ctx context.Context, f store.Flow, cookie secure.
 	if err != nil && !errors.Is(err, apierr.NotFound) {
 		return session, logged, err
 	}
-	if err != nil || account.Status != directoryapi.Enabled || !sameTime(account.PasswordModifiedAt, session.PasswordModifiedAt) {
+	if err != nil || account.Status != directoryapi.Enabled ||
+		!sameTime(account.PasswordModifiedAt, session.PasswordModifiedAt) {
 		return session, logged, errors.Join(apierr.NotFound,
 			j.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSession(ctx, f.TenantID, session.ID) }))
 	}
@@ -114,7 +118,8 @@ func (j *Journey) completeLogin(ctx context.Context, f store.Flow, account id.ID
 	applicationapi.LoggedIn, error) {
 	where := Requested(f)
 	return j.peers.Application.CompleteLogin(ctx, applicationapi.CompleteLogin{
-		Tenant: f.TenantID, Application: f.ApplicationID, Account: account, AccountStore: where.AccountStore, NameKey: where.NameKey,
+		Tenant: f.TenantID, Application: f.ApplicationID, Account: account, AccountStore: where.AccountStore,
+		NameKey:      where.NameKey,
 		FreshAccount: fresh,
 	})
 }

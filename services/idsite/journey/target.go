@@ -25,7 +25,8 @@ func Requested(f store.Flow) applicationapi.LoginTarget {
 // the browser writes the body: it returns apierr.Forbidden where the request names an account store and the
 // browser another one. An organization is allowed even then, if the request lets the user name it
 // (ShowOrganization).
-func (j *Journey) Target(ctx context.Context, f store.Flow, named directoryapi.StoreName) (applicationapi.LoginTarget, error) {
+func (j *Journey) Target(ctx context.Context, f store.Flow,
+	named directoryapi.StoreName) (applicationapi.LoginTarget, error) {
 	where := Requested(f)
 	if named == (directoryapi.StoreName{}) {
 		return where, nil
@@ -86,13 +87,15 @@ func (j *Journey) RequestedStore(ctx context.Context, f store.Flow) (directoryap
 // Stores returns the account stores of a login, in the order of login, without the default
 // store. It returns an error where the target names an organization that does not exist, is
 // disabled or is not mapped to the application.
-func (j *Journey) Stores(ctx context.Context, where applicationapi.LoginTarget) (applicationapi.LoginDirectories, error) {
+func (j *Journey) Stores(ctx context.Context,
+	where applicationapi.LoginTarget) (applicationapi.LoginDirectories, error) {
 	where.Brief = true
 	return j.storesWithDefault(ctx, where)
 }
 
 // storesWithDefault is Stores with the default account store for new accounts.
-func (j *Journey) storesWithDefault(ctx context.Context, where applicationapi.LoginTarget) (applicationapi.LoginDirectories, error) {
+func (j *Journey) storesWithDefault(ctx context.Context,
+	where applicationapi.LoginTarget) (applicationapi.LoginDirectories, error) {
 	stores, err := j.peers.Application.LoginDirectories(ctx, where)
 	switch {
 	case where.NameKey == "":
@@ -122,7 +125,8 @@ func (j *Journey) Form(ctx context.Context, f store.Flow) (Form, error) {
 	return j.form(ctx, f.TenantID, stores)
 }
 
-func (j *Journey) form(ctx context.Context, tenant id.ID, stores applicationapi.LoginDirectories) (form Form, err error) {
+func (j *Journey) form(ctx context.Context, tenant id.ID,
+	stores applicationapi.LoginDirectories) (form Form, err error) {
 	list, err := j.peers.Directory.LoginDirectories(ctx,
 		directoryapi.LoginDirectories{Tenant: tenant, Directories: stores.Directories})
 	if err != nil {
@@ -144,7 +148,8 @@ func hasProvider(d directoryapi.LoginDirectory) bool {
 
 // registrationRules returns what a directory requires of a new account. It returns nil where nobody
 // can register: there is no such directory, or it is a mirror.
-func (j *Journey) registrationRules(ctx context.Context, tenant, directory id.ID) (*directoryapi.RegistrationRules, error) {
+func (j *Journey) registrationRules(ctx context.Context, tenant,
+	directory id.ID) (*directoryapi.RegistrationRules, error) {
 	if directory.IsZero() {
 		return nil, nil
 	}

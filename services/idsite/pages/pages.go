@@ -24,9 +24,10 @@ var (
 	//go:embed texts
 	files embed.FS
 
-	document = template.Must(template.New("page").Funcs(template.FuncMap{"text": text, "direction": screens.Direction}).Parse(html))
-	style    = screens.Style()
-	texts    = readTexts()
+	document = template.Must(template.New("page").Funcs(template.FuncMap{"text": text,
+		"direction": screens.Direction}).Parse(html))
+	style = screens.Style()
+	texts = readTexts()
 )
 
 // reveal is the script of a form with passwords: it gives each a button that shows what is typed. The form

@@ -29,7 +29,8 @@ func (c *clientCall) getRegistration(f *fiber.Ctx) error {
 	givenName, surname := false, false
 	if r := m.Rules; r != nil {
 		givenName, surname = r.GivenNameRequired, r.SurnameRequired
-		v.PasswordPolicy = &strengthView{r.MinLength, r.MaxLength, r.MinLowerCase, r.MinUpperCase, r.MinNumeric, r.MinSymbol, r.MinDiacritic}
+		v.PasswordPolicy = &strengthView{r.MinLength, r.MaxLength, r.MinLowerCase, r.MinUpperCase, r.MinNumeric, r.MinSymbol,
+			r.MinDiacritic}
 	}
 	v.Form.Fields = []formField{
 		{"givenName", "First Name", "First Name", givenName, "text"}, {"surname", "Last Name", "Last Name", surname, "text"},
@@ -40,7 +41,8 @@ func (c *clientCall) getRegistration(f *fiber.Ctx) error {
 
 // registrationFields are the fields that a registration may have, with their labels.
 var registrationFields = map[string]string{
-	"email": "Email", "password": "Password", "givenName": "First Name", "middleName": "Middle Name", "surname": "Last Name",
+	"email": "Email", "password": "Password", "givenName": "First Name", "middleName": "Middle Name",
+	"surname":  "Last Name",
 	"username": "Username", "locale": "Language", "customData": "", "organizationNameKey": "",
 }
 
@@ -286,7 +288,8 @@ func (c *clientCall) me(f *fiber.Ctx) error {
 	valid, err := c.Validate(f.UserContext(), secure.Secret(token))
 	if byCookie && refresh != "" && apierr.IsRefusal(err) {
 		var tokens oauthapi.ClientTokens
-		tokens, err = c.Token(f.UserContext(), map[string]secure.Secret{"grant_type": "refresh_token", "refresh_token": secure.Secret(refresh)})
+		tokens, err = c.Token(f.UserContext(),
+			map[string]secure.Secret{"grant_type": "refresh_token", "refresh_token": secure.Secret(refresh)})
 		if err == nil {
 			c.setTokenCookies(f, tokens)
 			valid, err = c.Validate(f.UserContext(), tokens.Access)
@@ -296,7 +299,8 @@ func (c *clientCall) me(f *fiber.Ctx) error {
 		if access != "" || refresh != "" {
 			c.clearTokenCookies(f)
 		}
-		f.Set(fiber.HeaderWWWAuthenticate, `Bearer realm="`+strings.NewReplacer(`"`, "'", `\`, "").Replace(c.Application.Name)+`"`)
+		f.Set(fiber.HeaderWWWAuthenticate,
+			`Bearer realm="`+strings.NewReplacer(`"`, "'", `\`, "").Replace(c.Application.Name)+`"`)
 		f.Status(http.StatusUnauthorized)
 		return nil
 	}

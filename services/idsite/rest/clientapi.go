@@ -57,13 +57,16 @@ var (
 
 // clientEndpoints are the endpoints of the Client API, by their paths.
 var clientEndpoints = map[string]endpoint{
-	"login":              {isEnabled: hasLogin, get: (*clientCall).getLogin, post: (*clientCall).postLogin},
-	"register":           {isEnabled: hasRegister, get: (*clientCall).getRegistration, post: (*clientCall).postRegistration},
-	"oauth/token":        {isEnabled: hasOAuth2, post: (*clientCall).token},
-	"oauth/revoke":       {isEnabled: hasOAuth2, post: (*clientCall).revoke},
-	"forgot":             {isEnabled: (*clientCall).ForgotEnabled, post: (*clientCall).forgotPassword},
-	"change":             {isEnabled: (*clientCall).ChangeEnabled, get: (*clientCall).checkReset, post: (*clientCall).changePassword},
-	"verify":             {isEnabled: (*clientCall).VerifyEnabled, get: (*clientCall).verifyEmail, post: (*clientCall).sendVerification},
+	"login": {isEnabled: hasLogin, get: (*clientCall).getLogin, post: (*clientCall).postLogin},
+	"register": {isEnabled: hasRegister, get: (*clientCall).getRegistration,
+		post: (*clientCall).postRegistration},
+	"oauth/token":  {isEnabled: hasOAuth2, post: (*clientCall).token},
+	"oauth/revoke": {isEnabled: hasOAuth2, post: (*clientCall).revoke},
+	"forgot":       {isEnabled: (*clientCall).ForgotEnabled, post: (*clientCall).forgotPassword},
+	"change": {isEnabled: (*clientCall).ChangeEnabled, get: (*clientCall).checkReset,
+		post: (*clientCall).changePassword},
+	"verify": {isEnabled: (*clientCall).VerifyEnabled, get: (*clientCall).verifyEmail,
+		post: (*clientCall).sendVerification},
 	"me":                 {isEnabled: hasMe, get: (*clientCall).me},
 	"factors":            {isEnabled: hasOAuth2, post: (*clientCall).enrollFactor},
 	"challenges":         {isEnabled: hasOAuth2, post: (*clientCall).challengeFactor},
@@ -98,7 +101,8 @@ func (h *handlers) callClient(c *fiber.Ctx, route endpoint) error {
 	rest.SetTenant(c, client.Application.TenantID)
 	call := &clientCall{handlers: h, ClientAPI: client, baseURL: h.base.Host() + "/client/" + client.Application.DNSLabel}
 	if c.Get(HostHeader) != "" {
-		call.baseURL = client.Origin() // not the header Host, which the client could forge: browsers are redirected to this address
+		// Not the header Host, which the client could forge: browsers are redirected to this address
+		call.baseURL = client.Origin()
 	}
 	if preflight, err := call.cors(c); preflight || err != nil {
 		return err
@@ -162,7 +166,8 @@ func (c *clientCall) cors(f *fiber.Ctx) (preflight bool, err error) {
 	f.Set(fiber.HeaderAccessControlAllowCredentials, "true")
 	if preflight {
 		f.Set(fiber.HeaderAccessControlAllowMethods, "GET, POST, OPTIONS")
-		f.Set(fiber.HeaderAccessControlAllowHeaders, "Content-Type, Accept, Authorization, X-Requested-With, "+c.agentHeader())
+		f.Set(fiber.HeaderAccessControlAllowHeaders,
+			"Content-Type, Accept, Authorization, X-Requested-With, "+c.agentHeader())
 		f.Set(fiber.HeaderAccessControlMaxAge, "1800")
 		return true, f.SendStatus(http.StatusNoContent)
 	}
@@ -323,6 +328,7 @@ func (c *clientCall) getLogin(f *fiber.Ctx) error {
 		return err
 	}
 	return f.JSON(loginModelView{formView{[]formField{
-		{"login", "Username or Email", "Username or Email", true, "text"}, {"password", "Password", "Password", true, "password"},
+		{"login", "Username or Email", "Username or Email", true, "text"}, {"password", "Password", "Password", true,
+			"password"},
 	}}, c.accountStoreViews(m.Directories)})
 }

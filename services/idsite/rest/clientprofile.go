@@ -76,8 +76,9 @@ func (c *clientCall) profile(me idsite.Me) profileView {
 			out.Tenant = &tenantView{c.resourceHead("tenants", t.ID, t.CreatedAt, t.ModifiedAt), t.Name, t.Key}
 		case "groups":
 			out.Groups = newCollectionView(me.Groups, func(g directoryapi.Group) namedView {
-				return namedView{Head: c.resourceHead("groups", g.ID, g.CreatedAt, g.ModifiedAt), Name: g.Name, Description: g.Description,
-					Status: g.Status}
+				return namedView{Head: c.resourceHead("groups", g.ID, g.CreatedAt, g.ModifiedAt), Name: g.Name,
+					Description: g.Description,
+					Status:      g.Status}
 			})
 		case "groupMemberships":
 			out.GroupMemberships = newCollectionView(me.Memberships, func(m directoryapi.ProfileMembership) rest.Head {
@@ -85,15 +86,17 @@ func (c *clientCall) profile(me idsite.Me) profileView {
 			})
 		case "applications":
 			out.Applications = newCollectionView(me.Applications, func(a applicationapi.Application) namedView {
-				return namedView{Head: c.resourceHead("applications", a.ID, a.CreatedAt, a.ModifiedAt), Name: a.Name, Description: a.Description,
-					Status: a.Status}
+				return namedView{Head: c.resourceHead("applications", a.ID, a.CreatedAt, a.ModifiedAt), Name: a.Name,
+					Description: a.Description,
+					Status:      a.Status}
 			})
 		case "providerData":
 			if json.Unmarshal(me.ProviderData, &out.ProviderData) != nil || out.ProviderData == nil {
 				out.ProviderData = map[string]any{}
 			}
 			maps.Copy(out.ProviderData, map[string]any{
-				"href": c.base.To("accounts", me.Account.ID, "providerData"), "createdAt": out.CreatedAt, "modifiedAt": out.ModifiedAt,
+				"href": c.base.To("accounts", me.Account.ID, "providerData"), "createdAt": out.CreatedAt,
+				"modifiedAt": out.ModifiedAt,
 			})
 		case "apiKeys":
 			out.APIKeys = newCollectionView(me.Keys, func(k oauthapi.Key) keyView {

@@ -14,7 +14,8 @@ import (
 // readTokenForm reads the form of the token endpoint. The credentials of the grant client_credentials
 // may be in the header Authorization, as Basic.
 func (c *clientCall) readTokenForm(f *fiber.Ctx) (map[string]secure.Secret, error) {
-	if kind, _, _ := strings.Cut(f.Get(fiber.HeaderContentType), ";"); !strings.EqualFold(strings.TrimSpace(kind), fiber.MIMEApplicationForm) {
+	kind, _, _ := strings.Cut(f.Get(fiber.HeaderContentType), ";")
+	if !strings.EqualFold(strings.TrimSpace(kind), fiber.MIMEApplicationForm) {
 		return nil, apierr.Format.Because("send the body as Content-Type: %s", fiber.MIMEApplicationForm)
 	}
 	in, err := readInput(f)
@@ -32,7 +33,8 @@ func (c *clientCall) readTokenForm(f *fiber.Ctx) (map[string]secure.Secret, erro
 		}
 		key, secret, found := bytes.Cut(decoded, []byte(":"))
 		if err != nil || !found {
-			return nil, apierr.Unauthorized.Because("the Authorization header is not Basic with an API key").With("error", "invalid_client")
+			return nil, apierr.Unauthorized.Because("the Authorization header is not Basic with an API key").With("error",
+				"invalid_client")
 		}
 		form["client_id"], form["client_secret"] = secure.Secret(key), secure.Secret(secret)
 	}

@@ -128,7 +128,8 @@ func (h *handlers) submitVerification(c *fiber.Ctx) error {
 		text = "verifiedDisabled"
 	}
 	return h.renderPage(c, http.StatusOK, pages.Page{
-		Product: link.Site.Name, Title: t("verifiedTitle"), Text: t(text, "email", account.Email), Link: homeLink(t, link.Site),
+		Product: link.Site.Name, Title: t("verifiedTitle"), Text: t(text, "email", account.Email),
+		Link: homeLink(t, link.Site),
 	})
 }
 
@@ -144,14 +145,18 @@ func (h *handlers) showPasswordReset(c *fiber.Ctx) error {
 
 // renderPasswordForm shows the form of a new password with the password policy and, after a
 // refusal, with what the entered password lacks.
-func (h *handlers) renderPasswordForm(c *fiber.Ctx, status int, token secure.Secret, link idsite.MailedLink, problem string,
+func (h *handlers) renderPasswordForm(c *fiber.Ctx, status int, token secure.Secret, link idsite.MailedLink,
+	problem string,
 	missing []string) error {
 	t := translatorOf(c)
 	return h.renderPage(c, status, pages.Page{
-		Product: link.Site.Name, Title: t("resetTitle"), Text: t("resetText", "email", link.Account.Email), Problem: problem, Missing: missing,
-		Form: &pages.Form{Button: t("setPassword"), Hidden: map[string]string{"sptoken": token.Reveal()}, Login: link.Account.Username,
+		Product: link.Site.Name, Title: t("resetTitle"), Text: t("resetText", "email", link.Account.Email), Problem: problem,
+		Missing: missing,
+		Form: &pages.Form{Button: t("setPassword"), Hidden: map[string]string{"sptoken": token.Reveal()},
+			Login: link.Account.Username,
 			Fields: []pages.Field{
-				{Name: "password", Label: t("newPassword"), Type: "password", Autocomplete: "new-password", Rules: passwordRules(t, link.Rules, nil)},
+				{Name: "password", Label: t("newPassword"), Type: "password", Autocomplete: "new-password",
+					Rules: passwordRules(t, link.Rules, nil)},
 				{Name: "again", Label: t("passwordAgain"), Type: "password", Autocomplete: "new-password"},
 			}},
 	})
@@ -180,9 +185,11 @@ func (h *handlers) submitPasswordReset(c *fiber.Ctx) error {
 	account, err := h.svc.Journey.ResetPasswordByLink(c.UserContext(), token, field.Some(password))
 	switch refusal := apierr.From(err); {
 	case err == nil:
-		text := map[string]string{directoryapi.Enabled: "canSignIn", directoryapi.Unverified: "resetUnconfirmed"}[account.Status]
+		text := map[string]string{directoryapi.Enabled: "canSignIn",
+			directoryapi.Unverified: "resetUnconfirmed"}[account.Status]
 		return h.renderPage(c, http.StatusOK, pages.Page{
-			Product: link.Site.Name, Title: t("passwordSetTitle"), Text: t(cmp.Or(text, "resetDisabled")), Link: homeLink(t, link.Site),
+			Product: link.Site.Name, Title: t("passwordSetTitle"), Text: t(cmp.Or(text, "resetDisabled")),
+			Link: homeLink(t, link.Site),
 		})
 	case errors.Is(err, apierr.Required):
 		return h.renderPasswordForm(c, http.StatusBadRequest, token, link, t("enterPassword"), missing)
@@ -252,5 +259,6 @@ func (h *handlers) renderLinkError(c *fiber.Ctx, err error, next string) error {
 	case refusal.Status == http.StatusForbidden:
 		key = "notAllowed"
 	}
-	return h.renderPage(c, refusal.Status, pages.Page{Title: translatorOf(c)("errorTitle"), Text: refusalText(c, err, key)})
+	return h.renderPage(c, refusal.Status,
+		pages.Page{Title: translatorOf(c)("errorTitle"), Text: refusalText(c, err, key)})
 }

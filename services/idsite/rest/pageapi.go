@@ -93,7 +93,8 @@ func (h *handlers) openPageAPI(c *fiber.Ctx) error {
 		if page.AllowsOrigin(origin) {
 			h.allowOrigin(c, origin)
 		} else if err == nil {
-			return apierr.Forbidden.Because("the origin %q is neither that of the ID site nor in its authorizedOriginUris", origin)
+			return apierr.Forbidden.Because("the origin %q is neither that of the ID site nor in its authorizedOriginUris",
+				origin)
 		}
 	}
 	if errors.Is(err, apierr.Unauthorized) {
@@ -198,8 +199,9 @@ func (h *handlers) pageModel(c *fiber.Ctx, page *idsite.PageAPI, at id.ID, _ noB
 	}
 	if r := m.Rules; r != nil {
 		v.IDSiteModel.PasswordPolicy = &policyView{
-			MinLength: r.MinLength, MaxLength: r.MaxLength, RequireLowerCase: r.MinLowerCase > 0, RequireUpperCase: r.MinUpperCase > 0,
-			RequireNumeric: r.MinNumeric > 0, RequireSymbol: r.MinSymbol > 0, RequireDiacritical: r.MinDiacritic > 0,
+			MinLength: r.MinLength, MaxLength: r.MaxLength, RequireLowerCase: r.MinLowerCase > 0,
+			RequireUpperCase: r.MinUpperCase > 0,
+			RequireNumeric:   r.MinNumeric > 0, RequireSymbol: r.MinSymbol > 0, RequireDiacritical: r.MinDiacritic > 0,
 			RequireGivenName: r.GivenNameRequired, RequireSurname: r.SurnameRequired,
 		}
 	}
@@ -378,8 +380,8 @@ type passwordBody struct {
 }
 
 func (h *handlers) pageResetPassword(c *fiber.Ctx, page *idsite.PageAPI, at id.ID, in passwordBody) error {
-	token := c.Params("token")
-	if err := page.ResetPassword(c.UserContext(), at, secure.Secret(token), secure.Secret(in.Password.Or(""))); err != nil {
+	token, password := c.Params("token"), secure.Secret(in.Password.Or(""))
+	if err := page.ResetPassword(c.UserContext(), at, secure.Secret(token), password); err != nil {
 		return err
 	}
 	return c.JSON(href.Link{Href: h.base.To("applications", at, "passwordResetTokens", token)})
@@ -416,8 +418,9 @@ type phoneView struct {
 func (h *handlers) factorView(account id.ID, f mfaapi.AccountFactor) factorView {
 	v := factorView{
 		Href: h.base.To("factors", f.ID), Type: f.Type, Status: f.Status, VerificationStatus: f.VerificationStatus,
-		Account: h.base.Link("accounts", account), Challenges: h.base.Link("factors", f.ID, "challenges"), AccountName: f.AccountName,
-		Issuer: f.Issuer,
+		Account: h.base.Link("accounts", account), Challenges: h.base.Link("factors", f.ID, "challenges"),
+		AccountName: f.AccountName,
+		Issuer:      f.Issuer,
 	}
 	if f.Type == mfaapi.SMS {
 		v.Type = strings.ToUpper(f.Type)
@@ -435,7 +438,8 @@ func (h *handlers) pageFactors(c *fiber.Ctx, page *idsite.PageAPI, at id.ID, _ n
 	for _, f := range factors {
 		items = append(items, h.factorView(at, f))
 	}
-	return c.JSON(fiber.Map{"href": h.base.To("accounts", at, "factors"), "offset": 0, "limit": 100, "size": len(items), "items": items})
+	return c.JSON(fiber.Map{"href": h.base.To("accounts", at, "factors"), "offset": 0, "limit": 100, "size": len(items),
+		"items": items})
 }
 
 type factorBody struct {
@@ -481,7 +485,8 @@ func (h *handlers) pageAnswerChallenge(c *fiber.Ctx, page *idsite.PageAPI, at id
 	return h.answerChallenge(c, http.StatusOK, challenged, answer, err)
 }
 
-func (h *handlers) answerChallenge(c *fiber.Ctx, status int, challenged mfaapi.Challenged, answer idsite.PageResult, err error) error {
+func (h *handlers) answerChallenge(c *fiber.Ctx, status int, challenged mfaapi.Challenged, answer idsite.PageResult,
+	err error) error {
 	if err != nil {
 		return err
 	}

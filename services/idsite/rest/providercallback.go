@@ -20,7 +20,8 @@ func readProviderResponse(f *fiber.Ctx, cookie string) journey.ProviderResponse 
 	return journey.ProviderResponse{
 		State: secure.Secret(f.Query("state")), Code: secure.Secret(f.Query("code")), Error: f.Query("error"),
 		ErrorDescription: f.Query("error_description"), Token: secure.Secret(f.Query("oauth_token")),
-		Verifier: secure.Secret(f.Query("oauth_verifier")), Denied: f.Query("denied") != "", Browsers: readLoginCookies(f, cookie),
+		Verifier: secure.Secret(f.Query("oauth_verifier")), Denied: f.Query("denied") != "",
+		Browsers: readLoginCookies(f, cookie),
 	}
 }
 

@@ -38,8 +38,9 @@ func Mount(app *fiber.App, svc *idsite.Service, base href.Base) error {
 	if err != nil {
 		return err
 	}
-	h := &handlers{svc: svc, base: base, aliasTitle: svc.AliasTitle(), redirectHeader: svc.AliasTitle() + redirectHeaderSuffix,
-		challenge: alias.Alias(strings.ToLower(svc.AliasTitle())).WWWAuthenticate(), screens: built}
+	h := &handlers{svc: svc, base: base, aliasTitle: svc.AliasTitle(),
+		redirectHeader: svc.AliasTitle() + redirectHeaderSuffix,
+		challenge:      alias.Alias(strings.ToLower(svc.AliasTitle())).WWWAuthenticate(), screens: built}
 	v1 := app.Group("/v1")
 
 	sites := rest.List(store.Sites, svc.ListSites, h.siteView)

@@ -134,7 +134,8 @@ func (c *clientCall) beginSAMLSignOn(f *fiber.Ctx, in idsite.SignOn) error {
 
 // finishSAMLSignOn answers with a page that posts the SAML response to the service provider.
 func (c *clientCall) finishSAMLSignOn(f *fiber.Ctx, flow string) error {
-	signed, err := c.FinishSignOn(f.UserContext(), flow, readLoginCookies(f, signOnCookie), secure.Secret(f.Query("jwtResponse")))
+	signed, err := c.FinishSignOn(f.UserContext(), flow, readLoginCookies(f, signOnCookie),
+		secure.Secret(f.Query("jwtResponse")))
 	if err != nil {
 		return c.renderLoginError(f, err)
 	}
@@ -144,7 +145,8 @@ func (c *clientCall) finishSAMLSignOn(f *fiber.Ctx, flow string) error {
 	}
 	t := translatorOf(f)
 	body, err := pages.Render(pages.Page{
-		Language: screens.Language(f.Get(fiber.HeaderAcceptLanguage)), Product: c.Application.Name, Title: t("postTitle"), Text: t("postText"),
+		Language: screens.Language(f.Get(fiber.HeaderAcceptLanguage)), Product: c.Application.Name, Title: t("postTitle"),
+		Text: t("postText"),
 		Form: &pages.Form{Action: signed.ConsumerURL, Button: t("post"), Hidden: hidden},
 	})
 	if err != nil {

@@ -57,7 +57,8 @@ func (h *handlers) renderSignUpForm(c *fiber.Ctx, status int, entered url.Values
 	if len(token) != formTokenLength {
 		token = secure.Token(formTokenLength).Reveal()
 		c.Cookie(&fiber.Cookie{
-			Name: formCookie, Value: token, Path: "/", HTTPOnly: true, Secure: true, SameSite: fiber.CookieSameSiteStrictMode, SessionOnly: true,
+			Name: formCookie, Value: token, Path: "/", HTTPOnly: true, Secure: true, SameSite: fiber.CookieSameSiteStrictMode,
+			SessionOnly: true,
 		})
 	}
 	return h.renderPage(c, status, pages.Page{
@@ -67,11 +68,13 @@ func (h *handlers) renderSignUpForm(c *fiber.Ctx, status int, entered url.Values
 }
 
 // renderInvitationForm shows the form of an invited administrator.
-func (h *handlers) renderInvitationForm(c *fiber.Ctx, status int, token secure.Secret, entered url.Values, problem string) error {
+func (h *handlers) renderInvitationForm(c *fiber.Ctx, status int, token secure.Secret, entered url.Values,
+	problem string) error {
 	t := translatorOf(c)
 	return h.renderPage(c, status, pages.Page{
 		Title: t("invitedTitle"), Text: t("invitedText"), Problem: problem,
-		Form: &pages.Form{Button: t("invited"), Hidden: map[string]string{"sptoken": token.Reveal()}, Fields: ownerFields(t, entered)},
+		Form: &pages.Form{Button: t("invited"), Hidden: map[string]string{"sptoken": token.Reveal()},
+			Fields: ownerFields(t, entered)},
 	})
 }
 
@@ -126,7 +129,8 @@ func (h *handlers) requestSignUp(c *fiber.Ctx, form url.Values) error {
 	if err != nil {
 		return h.renderError(c, err)
 	}
-	return h.renderPage(c, http.StatusAccepted, pages.Page{Title: t("signUpSent"), Text: t("signUpSentText", "email", form.Get("email"))})
+	return h.renderPage(c, http.StatusAccepted,
+		pages.Page{Title: t("signUpSent"), Text: t("signUpSentText", "email", form.Get("email"))})
 }
 
 // completeSignUp creates the tenant and shows its API key once.
@@ -138,8 +142,9 @@ func (h *handlers) completeSignUp(c *fiber.Ctx, token secure.Secret) error {
 	t := translatorOf(c)
 	return h.renderPage(c, http.StatusOK, pages.Page{
 		Title: t("readyTitle"), Text: t("readyText", "key", tenant.Key), Download: keyFile(t, key),
-		Samples: []pages.Sample{{Title: t("readyBase"), Text: h.base.String()}, {Title: t("readyFirst"), Text: firstCall(h.base, key)}},
-		Link:    &pages.Link{Text: t("readyDocs"), URL: h.base.Host() + "/docs"},
+		Samples: []pages.Sample{{Title: t("readyBase"), Text: h.base.String()},
+			{Title: t("readyFirst"), Text: firstCall(h.base, key)}},
+		Link: &pages.Link{Text: t("readyDocs"), URL: h.base.Host() + "/docs"},
 	})
 }
 
@@ -165,13 +170,15 @@ func (h *handlers) acceptInvitation(c *fiber.Ctx, token secure.Secret, form url.
 		return h.renderError(c, err)
 	}
 	t := translatorOf(c)
-	return h.renderPage(c, http.StatusOK, pages.Page{Title: t("acceptedTitle"), Text: t("acceptedText", "email", made.Email)})
+	return h.renderPage(c, http.StatusOK,
+		pages.Page{Title: t("acceptedTitle"), Text: t("acceptedText", "email", made.Email)})
 }
 
 // newAccountOf returns the new account that a form describes.
 func newAccountOf(form url.Values) directoryapi.NewAccount {
 	return directoryapi.NewAccount{
-		Email: field.Some(form.Get("email")), GivenName: field.Some(form.Get("givenName")), Surname: field.Some(form.Get("surname")),
+		Email: field.Some(form.Get("email")), GivenName: field.Some(form.Get("givenName")),
+		Surname:  field.Some(form.Get("surname")),
 		Password: field.Some(form.Get("password")),
 	}
 }

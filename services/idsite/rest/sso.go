@@ -52,7 +52,8 @@ func (h *handlers) redirectBy(
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
 	to, err := rule(c.UserContext(), idsite.BrowserRequest{
-		Token: secure.Secret(c.Query(parameter)), Browsers: readLoginCookies(c, hostedCookie), Session: readCookie(c, sessionCookie),
+		Token: secure.Secret(c.Query(parameter)), Browsers: readLoginCookies(c, hostedCookie),
+		Session: readCookie(c, sessionCookie),
 	})
 	if err != nil {
 		return h.renderLoginError(c, err)

@@ -41,7 +41,7 @@ type Verified struct {
 
 // Verify verifies a token of Sign. It returns ErrInvalid for any other text, and for a token of another kind.
 func (k Kind) Verify(ring *secure.Keyring, token secure.Secret) (v Verified, err error) {
-	_, v.Claims, err = secure.ParseJWT(token.Reveal(), func(header map[string]any, _ secure.Claims) (secure.Secret, error) {
+	keyOf := func(header map[string]any, _ secure.Claims) (secure.Secret, error) {
 		name, _ := header["tid"].(string)
 		tenant, err := id.Parse(name)
 		if stt, _ := header["stt"].(string); err != nil || stt != k.STT {
@@ -50,8 +50,8 @@ func (k Kind) Verify(ring *secure.Keyring, token secure.Secret) (v Verified, err
 		v.About.Tenant = tenant
 		keyID, _ := header["kid"].(string)
 		return ring.Derived(keyID, k.purpose(tenant))
-	})
-	if err != nil {
+	}
+	if _, v.Claims, err = secure.ParseJWT(token.Reveal(), keyOf); err != nil {
 		return Verified{}, ErrInvalid
 	}
 	name, _ := v.Claims[k.ID].(string)

@@ -53,8 +53,9 @@ func (t *Tenants) attemptSignUp(ctx context.Context, in Bootstrap) error {
 func configurationError(err error) error {
 	switch {
 	case errors.Is(err, apierr.Exists):
-		return fmt.Errorf("%w; set DOORWARD_BOOTSTRAP_KEY_SECRET to the secret that the key was made with, or choose another "+
-			"DOORWARD_BOOTSTRAP_KEY_ID", err)
+		return fmt.Errorf(
+			"%w; set DOORWARD_BOOTSTRAP_KEY_SECRET to the secret that the key was made with, or choose another "+
+				"DOORWARD_BOOTSTRAP_KEY_ID", err)
 	case apierr.From(err).Status == http.StatusBadRequest:
 		return fmt.Errorf("%w; correct the variables DOORWARD_BOOTSTRAP_KEY_ID and DOORWARD_BOOTSTRAP_OWNER_EMAIL", err)
 	}

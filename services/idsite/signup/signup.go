@@ -92,15 +92,17 @@ func (t *Tenants) createTenant(ctx context.Context, seed string, owner directory
 	tenant := made.Tenant
 	if _, err := t.peers.Application.SignUp(ctx, applicationapi.SignUp{
 		Tenant: tenant.ID, Console: named("console"), ConsoleName: t.cfg.AliasTitle, Administrators: named("administrators"),
-		ConsoleMapping: named("console mapping"), Application: named("application"), ApplicationMapping: named("application mapping"),
-		Directory: named("application directory"),
+		ConsoleMapping: named("console mapping"), Application: named("application"),
+		ApplicationMapping: named("application mapping"),
+		Directory:          named("application directory"),
 	}); err != nil {
 		return tenant, fmt.Errorf("make the first applications: %w", err)
 	}
 	domain := tenant.Key + ".id." + t.cfg.Suffix
 	now := t.now()
 	site := store.Site{
-		TenantID: tenant.ID, ID: named("site"), DomainName: domain, AuthorizedOriginURIs: []string{"https://" + domain}, CreatedAt: now,
+		TenantID: tenant.ID, ID: named("site"), DomainName: domain, AuthorizedOriginURIs: []string{"https://" + domain},
+		CreatedAt:  now,
 		ModifiedAt: now,
 	}
 	err = t.store.Tx(ctx, func(tx *store.Tx) error { return tx.EnsureSite(ctx, site) })
@@ -115,7 +117,8 @@ func (t *Tenants) createTenant(ctx context.Context, seed string, owner directory
 	_, err = t.peers.OAuth.EnsureKey(ctx, key)
 	switch {
 	case site.KeyMade && errors.Is(err, apierr.NotFound):
-		slog.WarnContext(ctx, "the first API key of the tenant was deleted, and is not made again", "key", key.ID, "tenant", tenant.ID)
+		slog.WarnContext(ctx, "the first API key of the tenant was deleted, and is not made again", "key", key.ID, "tenant",
+			tenant.ID)
 		return tenant, nil
 	case err != nil:
 		return tenant, fmt.Errorf("make the API key: %w", err)
@@ -138,7 +141,8 @@ func (t *Tenants) RequestSignUp(ctx context.Context, owner directoryapi.NewAccou
 		return apierr.NotFound
 	}
 	now := t.now()
-	_, err := t.peers.Directory.RequestSignUp(ctx, directoryapi.RequestSignUp{Tenant: id.New(now), Account: id.New(now), Owner: owner})
+	_, err := t.peers.Directory.RequestSignUp(ctx,
+		directoryapi.RequestSignUp{Tenant: id.New(now), Account: id.New(now), Owner: owner})
 	return err
 }
 
@@ -150,7 +154,8 @@ func (t *Tenants) PendingSignUp(ctx context.Context, token secure.Secret) (direc
 // CompleteSignUp creates the tenant of a sign-up that was confirmed by its mail, and returns it
 // with the API key of its owner. It consumes the token at the end: of parallel calls one succeeds
 // and the others return apierr.NotFound, and a call that fails can be repeated.
-func (t *Tenants) CompleteSignUp(ctx context.Context, token secure.Secret) (directoryapi.Tenant, oauthapi.EnsureKey, error) {
+func (t *Tenants) CompleteSignUp(ctx context.Context,
+	token secure.Secret) (directoryapi.Tenant, oauthapi.EnsureKey, error) {
 	pending, err := t.PendingSignUp(ctx, token)
 	if err == nil && pending.Invitation {
 		err = apierr.NotFound
@@ -166,7 +171,8 @@ func (t *Tenants) CompleteSignUp(ctx context.Context, token secure.Secret) (dire
 		ID:     base32.StdEncoding.EncodeToString(part("key id"))[:26],
 		Secret: secure.Secret(base64.RawURLEncoding.EncodeToString(part("key secret"))),
 	}
-	tenant, err := t.createTenant(ctx, seed, directoryapi.SignUp{Tenant: pending.Tenant, Owner: pending.Account, Pending: true}, key)
+	tenant, err := t.createTenant(ctx, seed,
+		directoryapi.SignUp{Tenant: pending.Tenant, Owner: pending.Account, Pending: true}, key)
 	if err == nil {
 		_, err = t.peers.Directory.EndSignUp(ctx, directoryapi.SignUpToken{Token: token})
 	}
@@ -176,13 +182,15 @@ func (t *Tenants) CompleteSignUp(ctx context.Context, token secure.Secret) (dire
 // AcceptInvitation creates the account of an invited administrator. It returns apierr.NotFound for
 // an invalid token, apierr.OtherInvitee for another email than the invitation's, and the errors
 // of a new account.
-func (t *Tenants) AcceptInvitation(ctx context.Context, token secure.Secret, in directoryapi.NewAccount) (directoryapi.Account, error) {
+func (t *Tenants) AcceptInvitation(ctx context.Context, token secure.Secret,
+	in directoryapi.NewAccount) (directoryapi.Account, error) {
 	return t.peers.Directory.AcceptInvitation(ctx, directoryapi.AcceptInvitation{Token: token, Account: in})
 }
 
 // signUpWithFreeKey creates the tenant in the directory service with a tenant key that is free. A
 // tenant that exists already keeps its key.
-func (t *Tenants) signUpWithFreeKey(ctx context.Context, seed string, in directoryapi.SignUp) (made directoryapi.SignedUp, err error) {
+func (t *Tenants) signUpWithFreeKey(ctx context.Context, seed string,
+	in directoryapi.SignUp) (made directoryapi.SignedUp, err error) {
 	for attempt := range maxKeyAttempts {
 		in.Key = words.Pair("doorward/bootstrap/" + seed + "/tenant key/" + strconv.Itoa(attempt))
 		if made, err = t.peers.Directory.SignUp(ctx, in); !errors.Is(err, apierr.Exists) {
