@@ -9,7 +9,7 @@
 //     the address of every service that it calls, and none that it does not know,
 //     by what its --help says;
 //   - containers have no capability that they need not have, no way to more rights,
-//     and those of the product a read-only root and a limit of memory;
+//     bounded memory and logs, and those of the product a read-only root;
 //   - the bill of materials of each process names what is linked into it.
 //
 // It is run by the script check beside it, with the folder that build.sh has filled
@@ -17,6 +17,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"debug/buildinfo"
 	"encoding/json"
@@ -57,14 +58,6 @@ func main() {
 }
 
 func run(ctx context.Context, made string) ([]string, error) {
-	options, err := cli.NewProjectOptions([]string{"compose.yaml"}, cli.WithProfiles([]string{"*"}))
-	if err != nil {
-		return nil, err
-	}
-	project, err := options.LoadProject(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read compose.yaml: %w", err)
-	}
 	problems, built, err := checkDockerfile()
 	if err != nil {
 		return nil, err
@@ -74,8 +67,36 @@ func run(ctx context.Context, made string) ([]string, error) {
 		return nil, err
 	}
 	problems = append(problems, bills...)
+	for _, files := range [][]string{{"compose.yaml"}, {"compose.yaml", "deploy/compose/compose.yaml"}} {
+		found, err := checkProject(ctx, files, made, built)
+		if err != nil {
+			return nil, fmt.Errorf("%v: %w", files, err)
+		}
+		problems = append(problems, found...)
+	}
+	return problems, nil
+}
+
+// checkProject returns what is wrong with the services of files for compose.
+func checkProject(ctx context.Context, files []string, made string, built []string) (problems []string, err error) {
+	options, err := cli.NewProjectOptions(files, cli.WithWorkingDirectory("."), cli.WithProfiles([]string{"*"}),
+		cli.WithEnvFiles("deploy/compose/env.example"), cli.WithDotEnv)
+	if err != nil {
+		return nil, err
+	}
+	project, err := options.LoadProject(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// In the second the proxy alone is reached from outside, so that there can be several gateways.
+	front := map[int]string{1: "gateway", 2: "caddy"}[len(files)]
 	for _, name := range project.ServiceNames() {
 		service := project.Services[name]
+		for _, port := range service.Ports {
+			if name != front && port.HostIP != "127.0.0.1" {
+				problems = append(problems, fmt.Sprintf("%s in %v has port %s of the machine, which %s has", name, files, port.Published, front))
+			}
+		}
 		problems = append(problems, checkRights(name, service)...)
 		if service.Build == nil {
 			continue
@@ -86,6 +107,8 @@ func run(ctx context.Context, made string) ([]string, error) {
 			problems = append(problems, fmt.Sprintf("%s in compose.yaml is not built by %s with an argument SERVICE", name, dockerfile))
 		case !slices.Contains(built, *process):
 			problems = append(problems, fmt.Sprintf("%s does not compile %s", script, *process))
+		case service.Build.Args["VERSION"] == nil:
+			problems = append(problems, fmt.Sprintf("%s in compose.yaml is built without VERSION", name))
 		default:
 			found, err := checkVariables(ctx, name, filepath.Join(made, "bin", *process), service)
 			if err != nil {
@@ -100,12 +123,11 @@ func run(ctx context.Context, made string) ([]string, error) {
 // checkDockerfile returns what is wrong with the Dockerfile, and the names of the
 // processes that it compiles.
 func checkDockerfile() (problems, processes []string, err error) {
-	file, err := os.Open(dockerfile)
+	source, err := os.ReadFile(dockerfile)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer func() { _ = file.Close() }()
-	parsed, err := parser.Parse(file)
+	parsed, err := parser.Parse(bytes.NewReader(source))
 	if err != nil {
 		return nil, nil, fmt.Errorf("read %s: %w", dockerfile, err)
 	}
@@ -119,6 +141,9 @@ func checkDockerfile() (problems, processes []string, err error) {
 		}
 		problems = append(problems, fmt.Sprintf("%s:%d: %s (%s)", dockerfile, line, message, rule))
 	}})
+	if syntax, _, _, _ := parser.DetectSyntax(source); !fixedSyntax.MatchString(syntax) {
+		problems = append(problems, fmt.Sprintf("%s is read by %s: use a whole version", dockerfile, syntax))
+	}
 	stages, _, err := instructions.Parse(parsed.AST, lint)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read %s: %w", dockerfile, err)
@@ -164,7 +189,10 @@ func checkDockerfile() (problems, processes []string, err error) {
 	return problems, processes, nil
 }
 
-var fixedGo = regexp.MustCompile(`^golang:\d+\.\d+\.\d+$`)
+var (
+	fixedGo     = regexp.MustCompile(`^golang:\d+\.\d+\.\d+$`)
+	fixedSyntax = regexp.MustCompile(`^docker/dockerfile:\d+\.\d+\.\d+$`)
+)
 
 // checkRights returns what a container may do without a need.
 func checkRights(name string, service types.ServiceConfig) (problems []string) {
@@ -177,10 +205,11 @@ func checkRights(name string, service types.ServiceConfig) (problems []string) {
 	report(!slices.Contains(service.SecurityOpt, "no-new-privileges:true"), "may gain privileges: no-new-privileges:true")
 	report(service.Privileged || service.Pid != "" || service.NetworkMode != "" || service.Ipc != "", "shares what is the host's")
 	// PostgreSQL's image starts as root, owns its data and becomes another user.
-	report(len(service.CapAdd) > 0 && name != "postgres", "adds capabilities")
+	report(len(service.CapAdd) > 0 && name != "postgres" && !slices.Equal(service.CapAdd, []string{"NET_BIND_SERVICE"}), "adds capabilities")
+	report(service.MemLimit == 0, "has no limit of memory: mem_limit")
+	report(service.Logging == nil || service.Logging.Options["max-size"] == "", "has logs without a limit: logging")
 	if service.Build != nil {
 		report(!service.ReadOnly, "can write to its root file system: read_only: true")
-		report(service.MemLimit == 0, "has no limit of memory: mem_limit")
 		report(service.User != "", "runs as another user than its image says")
 	}
 	return problems

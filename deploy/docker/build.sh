@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# build.sh folder makes what the images hold: bin/ with every process, the probe,
+# build.sh folder makes what the images hold: bin/ with every process,
 # sbom/ with a bill of materials for each, and root/ with the files of the system.
 # The same sources and the same Go make the same bytes, wherever they lie.
 # TARGETOS and TARGETARCH choose another system; VERSION is what the processes report.
@@ -12,7 +12,6 @@ export GOFLAGS='-trimpath -buildvcs=false' CGO_ENABLED=${CGO_ENABLED:-0}
 version="-X github.com/doorward/doorward/pkg/telemetry.release=${VERSION:-}"
 GOOS=${TARGETOS:-} GOARCH=${TARGETARCH:-} go build -ldflags="-s -w $version" -o "$out/bin/" \
 	./gateway/cmd/* ./services/*/cmd/* ./deploy/mailbox/cmd/* ./deploy/standalone/cmd/*
-GOOS=${TARGETOS:-} GOARCH=${TARGETARCH:-} go build -ldflags='-s -w' -o "$out/probe" deploy/docker/probe/main.go
 
 go build -o "$out/write-sbom" deploy/docker/sbom/main.go
 for program in "$out"/bin/*; do

@@ -9,13 +9,15 @@ docker info >/dev/null 2>&1 || {
 	exit 1
 }
 docker compose version >/dev/null 2>&1 || {
-	echo 'docker compose is missing; run: apt-get install docker-compose-v2, or docker-compose-plugin' >&2
+	echo 'docker compose is missing; install docker-compose from Debian 13 on, docker-compose-v2 on Ubuntu, or docker-compose-plugin from Docker' >&2
 	exit 1
 }
 
 case ${1:-} in
 up)
-	deploy/docker/secrets.sh .work/secrets
+	deploy/docker/secrets.sh "${DOORWARD_SECRETS:-.work/secrets}"
+	VERSION=${VERSION:-$(git describe --tags --always --dirty 2>/dev/null || true)}
+	export VERSION
 	docker compose up --detach --build --wait
 	cat <<-EOF
 

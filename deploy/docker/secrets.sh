@@ -43,7 +43,8 @@ keep apikey_id key_id
 keep apikey_secret random
 
 # A certificate authority of our own, and what it says of localhost.
-if [[ ! -s tls_cert.pem ]]; then
+names='DNS:localhost,DNS:*.id.localhost,DNS:*.apps.localhost,DNS:gateway,IP:127.0.0.1,IP:::1'
+if [[ ! -s tls_cert.pem ]] || ! openssl x509 -in tls_cert.pem -noout -checkhost x.apps.localhost | grep -q 'does match'; then
 	work=$(mktemp -d)
 	trap 'rm -rf "$work"' EXIT
 	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3650 -subj '/CN=Doorward development' \
@@ -55,7 +56,7 @@ if [[ ! -s tls_cert.pem ]]; then
 		basicConstraints=critical,CA:FALSE
 		keyUsage=critical,digitalSignature
 		extendedKeyUsage=serverAuth
-		subjectAltName=DNS:localhost,DNS:gateway,IP:127.0.0.1,IP:::1
+		subjectAltName=$names
 	EOF
 	openssl x509 -req -in "$work/request.pem" -CA "$work/ca.pem" -CAkey "$work/ca.key" -CAcreateserial -days 825 \
 		-extfile "$work/extensions" -out "$work/cert.pem" 2>"$work/log" || { cat "$work/log" >&2; exit 1; }

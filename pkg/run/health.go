@@ -3,8 +3,11 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/pprof"
 	"time"
@@ -37,6 +40,31 @@ func (p *Process) opsHandler() http.Handler {
 		_ = json.NewEncoder(w).Encode(map[string]any{"ready": len(problems) == 0, "problems": problems})
 	})
 	return mux
+}
+
+// probe asks the process whose private port has this address whether it is ready. It is the health check of
+// the images, which hold no other program.
+func probe(address string) error {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("DOORWARD_OPS_LISTEN: %w", err)
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	client := http.Client{Timeout: 2 * time.Second}
+	answer, err := client.Get("http://" + net.JoinHostPort(host, port) + "/readyz")
+	if err != nil {
+		return err
+	}
+	body, err := io.ReadAll(answer.Body)
+	if err := errors.Join(err, answer.Body.Close()); err != nil {
+		return err
+	}
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("not ready: %s", body)
+	}
+	return nil
 }
 
 // failedChecks runs the readiness checks, and returns the errors of those that failed, by name.

@@ -60,7 +60,7 @@ type closeFunc struct {
 // processor time.
 const gcPercent = 400
 
-// Main is the main function of a process: it reads the configuration, answers --help and --version,
+// Main is the main function of a process: it reads the configuration, answers --help, --version and --probe,
 // opens the parts, and shuts down on SIGINT or SIGTERM or when a part fails. load declares the
 // environment variables; open starts the parts.
 func Main[C any](name, about string, load func(*env.Source) C, open func(context.Context, *Process, C) error) {
@@ -82,6 +82,13 @@ func start[C any](name, about string, args []string, source *env.Source, out, lo
 	}
 	if slices.Contains(args, "--version") {
 		_, _ = fmt.Fprintf(out, "%s %s, %s\n", name, telemetry.Version(), runtime.Version())
+		return 0
+	}
+	if slices.Contains(args, "--probe") {
+		if err := probe(cfg.OpsListen); err != nil {
+			_, _ = fmt.Fprintf(log, "%s: %v\n", name, err)
+			return 1
+		}
 		return 0
 	}
 	if len(args) > 0 {

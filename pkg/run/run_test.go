@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -54,6 +55,35 @@ func TestTheVersionNeedsNoConfiguration(t *testing.T) {
 	code := start("test", "tests", []string{"--version"}, env.New(nil), &out, &log, env.Load[config], open)
 	if want := "test " + telemetry.Version() + ", go"; code != 0 || !strings.HasPrefix(out.String(), want) {
 		t.Fatalf("exit code %d, it says %q, want %q", code, out.String(), want)
+	}
+}
+
+func TestTheProbeEndsAsReadyzAnswers(t *testing.T) {
+	status := http.StatusOK
+	ops := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/readyz" {
+			t.Errorf("the probe asks %s", r.URL)
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, "the database is away")
+	}))
+	probed := func() (code int, said string) {
+		var out, log bytes.Buffer
+		open := func(context.Context, *Process, config) error { return errors.New("opened") }
+		address := strings.TrimPrefix(ops.URL, "http://")
+		code = start("test", "tests", []string{"--probe"}, env.New([]string{"DOORWARD_OPS_LISTEN=" + address}), &out, &log, env.Load[config], open)
+		return code, log.String()
+	}
+	if code, said := probed(); code != 0 {
+		t.Errorf("of a process that is ready it is %d, %s", code, said)
+	}
+	status = http.StatusServiceUnavailable
+	if code, said := probed(); code != 1 || !strings.Contains(said, "the database is away") {
+		t.Errorf("of a process that is not ready it is %d, %s", code, said)
+	}
+	ops.Close()
+	if code, _ := probed(); code != 1 {
+		t.Errorf("without a process it is %d", code)
 	}
 }
 

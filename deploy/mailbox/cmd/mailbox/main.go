@@ -38,6 +38,13 @@ func main() {
 	var s settings
 	source.Load(&s)
 	if len(os.Args) > 1 {
+		if os.Args[1] == "--probe" { // the health check of the image
+			if err := probe(s.HTTPListen); err != nil {
+				fmt.Fprintln(os.Stderr, "mailbox:", err)
+				os.Exit(1)
+			}
+			return
+		}
 		if argument := os.Args[1]; argument != "--help" && argument != "-h" {
 			fmt.Fprintf(os.Stderr, "mailbox takes no argument %q; only --help is known\n", argument)
 			os.Exit(2)
@@ -57,6 +64,22 @@ func main() {
 		fmt.Fprintln(os.Stderr, "mailbox:", err)
 		os.Exit(1)
 	}
+}
+
+// probe asks the mailbox at an address of this machine for its page.
+func probe(address string) error {
+	if strings.HasPrefix(address, ":") {
+		address = "127.0.0.1" + address
+	}
+	client := http.Client{Timeout: 2 * time.Second}
+	answer, err := client.Get("http://" + address + mailbox.Path)
+	if err != nil {
+		return err
+	}
+	if answer.StatusCode != http.StatusOK {
+		err = errors.New(answer.Status)
+	}
+	return errors.Join(err, answer.Body.Close())
 }
 
 // run serves until ctx ends.
