@@ -46,7 +46,7 @@ func TestTheDashboardsFitGrafanasSchema(t *testing.T) {
 func TestTheRouteOfLongPollsIsThatOfTheDirectory(t *testing.T) {
 	route := regexp.MustCompile(`"(/v1/[^"]+)"`).FindStringSubmatch(withoutLongPolls)[1]
 	routes := text(t, "../../services/directory/rest/routes.go")
-	if !strings.Contains(routes, `v1.Get("`+strings.TrimPrefix(route, "/v1")+`", agentChecks(svc))`) {
+	if !strings.Contains(routes, `v1.Get("`+strings.TrimPrefix(route, "/v1")+`", agentChecks(agents))`) {
 		t.Errorf("the long poll is not at %s", route)
 	}
 	rules := text(t, "../helm/doorward/alerts.yml")
