@@ -4,9 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/binary"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2/utils"
@@ -15,36 +13,39 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
 const (
-	// keyTTL is the TTL of the cache: how long an answer of the OAuth service is used. It bounds
-	// how long a revoked API key is accepted where its invalidation was not received.
-	keyTTL = time.Second
+	// rejectedTTL bounds how long a rejection is used, and is how long it counts against its address.
+	rejectedTTL = time.Second
 	// keyTimeout bounds a call to the OAuth service.
 	keyTimeout = 5 * time.Second
 	// maxKeys bounds the entries of each of the caches.
 	maxKeys = 10_000
+	// keyWeight is how much of the cache of answers an API key takes: the answer, the key, its account,
+	// the tenant, the directory and the console, and one more for an organization or a group.
+	keyWeight = 7
 )
 
-// apiKeyCache asks the OAuth service for API keys and caches its answers.
-// apikeyinvalidation.go invalidates entries when a key is revoked, disabled or enabled. The
-// entries hold the time of their answer: the expirable cache of golang-lru would wake up a hundred
-// times in each TTL, every ten milliseconds, also in an idle gateway.
+// apiKeyCache asks the OAuth service for API keys. An answer is kept while the OAuth, the application and
+// the directory service report no change of what it depends on, and nothing of it was ended through this
+// gateway (cache.Answers). So is a rejection, for rejectedTTL, while they report no change at all: the
+// account of a rejected credential is not known.
 type apiKeyCache struct {
 	api             oauthapi.API
 	limiter         *Limiter
-	accepted        *lru.Cache[string, acceptedKey]          // by the id of the API key
+	now             func() time.Time
+	answers         *cache.Answers[string, acceptedKey]      // by the id of the API key
+	accepted        *lru.Cache[string, acceptedKey]          // the last ones, which may have ended since
 	rejected        *lru.Cache[[sha256.Size]byte, time.Time] // when the OAuth service was asked, by the hash of the credential
 	verifiedClients *lru.Cache[signingClient, struct{}]
-	existingKeys    *lru.Cache[string, struct{}] // ids of API keys that findByID has found
+	tenants         *lru.Cache[string, id.ID] // of API keys that were found, by their ids
 	calls           singleflight.Group
-
-	invalidatedAt *lru.Cache[invalidation, time.Time] // the time of the last invalidation of each kind
-	generation    atomic.Uint64                       // number of invalidations
-	unpublished   chan invalidation                   // invalidations to publish in Redis
+	endings         endings
 }
 
 // signingClient is an API key, and the client address from which a signature of the key was valid.
@@ -57,77 +58,70 @@ type signingClient struct {
 type acceptedKey struct {
 	hash   [sha256.Size]byte
 	caller caller.Caller
-	asked  time.Time
 }
 
-// isFresh reports whether a cached answer may be used: it is younger than keyTTL, and newer than
-// the last invalidation of the key, its account and its tenant.
-func (k *apiKeyCache) isFresh(asked time.Time, owner caller.Caller) bool {
-	return time.Since(asked) < keyTTL && k.isCurrent(asked, invalidation{key: owner.Key}, invalidation{accountOrTenant: owner.Account},
-		invalidation{accountOrTenant: owner.Tenant})
-}
-
-func newAPIKeyCache(api oauthapi.API, limits *Limiter) *apiKeyCache {
-	k := &apiKeyCache{api: api, limiter: limits, unpublished: make(chan invalidation, maxUnpublished)}
+func newAPIKeyCache(api oauthapi.API, feeds []cache.Source, limits *Limiter, now func() time.Time) *apiKeyCache {
+	k := &apiKeyCache{api: api, limiter: limits, now: now, endings: newEndings(now)}
+	k.answers = cache.NewAnswers[string, acceptedKey](cache.AnswersConfig{
+		Name: "gateway.keys", Size: keyWeight * maxKeys, Now: now, Feeds: append([]cache.Source{api.AccessChanges}, feeds...),
+	})
 	k.accepted, _ = lru.New[string, acceptedKey](maxKeys) // fails only for a size below one
 	k.rejected, _ = lru.New[[sha256.Size]byte, time.Time](maxKeys)
 	k.verifiedClients, _ = lru.New[signingClient, struct{}](maxKeys)
-	k.existingKeys, _ = lru.New[string, struct{}](maxKeys)
-	k.invalidatedAt, _ = lru.New[invalidation, time.Time](maxKeys)
+	k.tenants, _ = lru.New[string, id.ID](maxKeys)
 	return k
 }
 
 // authenticate returns the caller of the API key whose credential is sent. It returns
 // apierr.Unauthorized for a wrong or disabled key, and apierr.TooMany where the address (from) has
 // sent too many wrong keys within a second.
-func (k *apiKeyCache) authenticate(ctx context.Context, cred credential, from subject) (caller.Caller, error) {
-	if owner, ok, err := k.cached(cred); ok || err != nil {
+func (k *apiKeyCache) authenticate(ctx context.Context, cred credential, from subject) (owner caller.Caller, err error) {
+	if owner, ok, err := k.cached(ctx, cred); ok || err != nil {
 		return owner, err
 	}
-	// Concurrent requests with the same credential share one call (singleflight), but not a
-	// call that began before an invalidation.
-	name := string(binary.BigEndian.AppendUint64(cred.hash[:], k.generation.Load()))
-	answer, err, _ := k.calls.Do(name, func() (any, error) {
-		if owner, ok, err := k.cached(cred); ok || err != nil {
-			return owner, err // another request has filled the cache meanwhile
-		}
-		in := oauthapi.Authenticate{ID: string(cred.id), Secret: secure.Secret(cred.secret)}
-		ask := func() (caller.Caller, error) { return k.askOAuth(ctx, in, cred.hash) }
-		if known, ok := k.accepted.Peek(in.ID); ok && known.hash == cred.hash {
-			return ask() // a known credential: wrong keys of the same address do not delay it
-		}
-		return k.askLimited(ctx, from, ask)
+	// Concurrent requests with the same credential wait for one call (singleflight), whose answer they use
+	// if it is kept. Otherwise it may be from before a change that they have to see.
+	hasAsked := false
+	_, _, _ = k.calls.Do(string(cred.hash[:]), func() (any, error) {
+		hasAsked = true
+		owner, err = k.ask(ctx, cred, from)
+		return nil, nil
 	})
-	if err != nil {
-		return caller.Caller{}, err
+	if hasAsked {
+		return owner, err
 	}
-	return answer.(caller.Caller), nil
+	if owner, ok, err := k.cached(ctx, cred); ok || err != nil {
+		return owner, err
+	}
+	return k.ask(ctx, cred, from)
 }
 
 // cached returns the cached answer about a credential, if there is a current answer.
-func (k *apiKeyCache) cached(cred credential) (owner caller.Caller, ok bool, err error) {
-	known, ok := k.accepted.Get(utils.UnsafeString(cred.id)) // not copied: Get does not keep the key
-	if ok && subtle.ConstantTimeCompare(known.hash[:], cred.hash[:]) == 1 && k.isFresh(known.asked, known.caller) {
+func (k *apiKeyCache) cached(ctx context.Context, cred credential) (owner caller.Caller, ok bool, err error) {
+	known, ok := k.answers.Peek(ctx, utils.UnsafeString(cred.id)) // not copied: Peek does not keep the key
+	if ok && known.is(cred) {
 		return known.caller, true, nil
 	}
-	if asked, refused := k.rejected.Get(cred.hash); refused && k.isStillRejected(asked) {
+	asked, rejected := k.rejected.Get(cred.hash)
+	if rejected && k.now().Sub(asked) < rejectedTTL && k.answers.Unchanged(ctx, asked) {
 		return caller.Caller{}, false, errInvalidKey
 	}
 	return caller.Caller{}, false, nil
 }
 
-// isStillRejected reports whether a credential that was rejected at a time is rejected again
-// without asking the OAuth service. The account of a rejected credential is not known, so that any
-// change that enables keys invalidates the rejection. A rejection within staleRead after such a
-// change is used until the end of staleRead only.
-func (k *apiKeyCache) isStillRejected(asked time.Time) bool {
-	now := time.Now()
-	if now.Sub(asked) >= keyTTL {
-		return false
+func (a acceptedKey) is(cred credential) bool {
+	return subtle.ConstantTimeCompare(a.hash[:], cred.hash[:]) == 1
+}
+
+// ask asks the OAuth service whether a credential is valid. Wrong keys of the same address do not delay one
+// that was accepted before.
+func (k *apiKeyCache) ask(ctx context.Context, cred credential, from subject) (caller.Caller, error) {
+	in := oauthapi.Authenticate{ID: string(cred.id), Secret: secure.Secret(cred.secret)}
+	ask := func() (caller.Caller, error) { return k.askOAuth(ctx, in, cred.hash) }
+	if known, ok := k.accepted.Get(in.ID); ok && known.is(cred) {
+		return ask()
 	}
-	last, ok := k.invalidatedAt.Peek(mayEnableKeys)
-	current := last.Add(staleRead)
-	return !ok || asked.After(last) && (now.Before(current) || !asked.Before(current))
+	return k.askLimited(ctx, from, ask)
 }
 
 // verifySignature returns the caller whose API key signed a request. The OAuth service is asked
@@ -135,10 +129,10 @@ func (k *apiKeyCache) isStillRejected(asked time.Time) bool {
 // an address do not delay a key whose signature from the same address was valid before.
 func (k *apiKeyCache) verifySignature(ctx context.Context, in oauthapi.VerifySignature, from subject) (caller.Caller, error) {
 	ask := func() (caller.Caller, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keyTimeout)
+		ctx, cancel := context.WithTimeout(k.withEndings(context.WithoutCancel(ctx), in.ID), keyTimeout)
 		defer cancel()
 		key, err := k.api.VerifySignature(ctx, in)
-		return callerOfKey(key), err
+		return k.found(key, err)
 	}
 	client := signingClient{in.ID, from}
 	if k.verifiedClients.Contains(client) {
@@ -154,23 +148,19 @@ func (k *apiKeyCache) verifySignature(ctx context.Context, in oauthapi.VerifySig
 // findByID returns the caller of the API key with an id. It verifies no secret.
 func (k *apiKeyCache) findByID(ctx context.Context, name string, from subject) (caller.Caller, error) {
 	ask := func() (caller.Caller, error) {
-		ctx, cancel := context.WithTimeout(ctx, keyTimeout)
+		ctx, cancel := context.WithTimeout(k.withEndings(ctx, name), keyTimeout)
 		defer cancel()
 		key, err := k.api.ManagementKey(ctx, oauthapi.ManagementKey{ID: name})
-		return callerOfKey(key), err
+		return k.found(key, err)
 	}
-	if k.existingKeys.Contains(name) {
+	if k.tenants.Contains(name) {
 		return ask()
 	}
-	found, err := k.askLimited(ctx, from, ask)
-	if err == nil {
-		k.existingKeys.Add(name, struct{}{})
-	}
-	return found, err
+	return k.askLimited(ctx, from, ask)
 }
 
 // askLimited calls ask for a credential that was not accepted before. It limits how many such
-// calls of a subject are in flight or were rejected within keyTTL (brute force).
+// calls of a subject are in flight or were rejected within rejectedTTL (brute force).
 func (k *apiKeyCache) askLimited(ctx context.Context, s subject, ask func() (caller.Caller, error)) (caller.Caller, error) {
 	release, err := k.limiter.acquireWithRelease(ctx, s)
 	if err != nil {
@@ -178,7 +168,7 @@ func (k *apiKeyCache) askLimited(ctx context.Context, s subject, ask func() (cal
 	}
 	found, err := ask()
 	if errors.Is(err, apierr.Unauthorized) {
-		time.AfterFunc(keyTTL, release)
+		time.AfterFunc(rejectedTTL, release)
 	} else {
 		release()
 	}
@@ -188,10 +178,17 @@ func (k *apiKeyCache) askLimited(ctx context.Context, s subject, ask func() (cal
 // askOAuth asks the OAuth service whether a credential is valid, and caches the answer. A failed
 // call is not cached.
 func (k *apiKeyCache) askOAuth(ctx context.Context, in oauthapi.Authenticate, hash [sha256.Size]byte) (caller.Caller, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keyTimeout)
+	ctx, cancel := context.WithTimeout(k.withEndings(context.WithoutCancel(ctx), in.ID), keyTimeout)
 	defer cancel()
-	asked := time.Now()
-	key, err := k.api.Authenticate(ctx, in)
+	asked := k.now()
+	known, err := k.answers.Ask(ctx, in.ID, func(ctx context.Context) (acceptedKey, []id.ID, error) {
+		key, err := k.api.Authenticate(ctx, in)
+		if len(key.DependsOn) > 0 {
+			key.DependsOn = append(key.DependsOn, key.TenantID) // all of the tenant may have ended
+		}
+		owner, err := k.found(key, err)
+		return acceptedKey{hash, owner}, key.DependsOn, err
+	})
 	if errors.Is(err, apierr.Unauthorized) {
 		k.rejected.Add(hash, asked)
 		return caller.Caller{}, errInvalidKey
@@ -199,11 +196,40 @@ func (k *apiKeyCache) askOAuth(ctx context.Context, in oauthapi.Authenticate, ha
 	if err != nil {
 		return caller.Caller{}, err
 	}
-	owner := callerOfKey(key)
-	k.accepted.Add(in.ID, acceptedKey{hash, owner, asked})
-	return owner, nil
+	k.accepted.Add(in.ID, known)
+	return known.caller, nil
 }
 
-func callerOfKey(key oauthapi.Key) caller.Caller {
-	return caller.Caller{Tenant: key.TenantID, Key: key.ID, Account: key.AccountID}
+// found returns the caller of an API key that was found, and remembers its tenant.
+func (k *apiKeyCache) found(key oauthapi.Key, err error) (caller.Caller, error) {
+	if err != nil {
+		return caller.Caller{}, err
+	}
+	k.tenants.Add(key.ID, key.TenantID)
+	return caller.Caller{Tenant: key.TenantID, Key: key.ID, Account: key.AccountID}, nil
+}
+
+// withEndings returns the context of a call about an API key, with what was just ended in its tenant, or
+// all if the tenant is not known.
+func (k *apiKeyCache) withEndings(ctx context.Context, keyID string) context.Context {
+	who := caller.From(ctx)
+	if tenant, ok := k.tenants.Peek(keyID); ok {
+		who.Ended = k.endings.of(tenant)
+	} else if k.endings.any() {
+		who.Ended = caller.IDs("").With(id.ID{})
+	}
+	return caller.Into(ctx, who)
+}
+
+// end records what a service's answer says that the request has ended.
+func (k *apiKeyCache) end(header []byte) {
+	for tenant, ended := range caller.ParseEnded(header) {
+		k.endings.add(tenant, ended)
+		for resource := range ended.All() {
+			if resource.IsZero() {
+				resource = tenant
+			}
+			k.answers.Invalidate(resource)
+		}
+	}
 }

@@ -28,6 +28,7 @@ func (g *Gateway) authenticate(rc *requestContext) error {
 			return g.refusals.count(errAgentKey)
 		}
 		rc.caller = found
+		rc.caller.Ended = g.apiKeys.endings.of(found.Tenant)
 	}
 	address, err := g.userAddress(rc)
 	if err != nil {

@@ -116,7 +116,7 @@ func TestOneQuestionAnswersForAMoment(t *testing.T) {
 	for range 50 {
 		s.get(t, "/v1/accounts/1").want(200)
 	}
-	if most := 1 + int64(time.Since(began)/keyTTL); s.keys.calls.Load() > most {
+	if most := 1 + int64(time.Since(began)/rejectedTTL); s.keys.calls.Load() > most {
 		t.Errorf("the OAuth service was asked %d times", s.keys.calls.Load())
 	}
 	s.keys.remove(keyID)
@@ -125,7 +125,7 @@ func TestOneQuestionAnswersForAMoment(t *testing.T) {
 		a, err := s.try(t, call{method: "GET", path: "/v1/accounts/1"})
 		return err == nil && a.status == 401
 	})
-	if took := time.Since(removed); took > keyTTL+time.Second {
+	if took := time.Since(removed); took > rejectedTTL+time.Second {
 		t.Errorf("the removed key worked for %s", took)
 	}
 	t.Run("and not a moment longer by being used", func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestWrongKeysOfAnAddressAreBounded(t *testing.T) {
 			}
 		}
 	}
-	rounds := 1 + int64(time.Since(began)/keyTTL)
+	rounds := 1 + int64(time.Since(began)/rejectedTTL)
 	if asked := s.keys.calls.Load() - before; asked > 20*rounds || statuses[429] == 0 || statuses[401]+statuses[429] != 60 {
 		t.Errorf("the OAuth service was asked %d times in %d s; the answers were %v", asked, rounds, statuses)
 	}
@@ -212,7 +212,7 @@ func TestWrongKeysOfAnAddressAreBounded(t *testing.T) {
 	eventually(t, "the good key is looked up again", func() bool {
 		s.get(t, "/v1/accounts/1").want(200)
 		s.do(t, call{method: "GET", path: "/v1/accounts/1", header: basicAuth("OTHER", time.Now().String())})
-		return time.Since(began) > keyTTL+keyTTL/2
+		return time.Since(began) > rejectedTTL+rejectedTTL/2
 	})
 	t.Run("and is over after a second", func(t *testing.T) {
 		eventually(t, "another wrong key is asked for", func() bool {
@@ -228,7 +228,7 @@ func TestAWrongKeyIsNotAskedForAgainAtOnce(t *testing.T) {
 	for range 40 { // more than the address may try
 		s.do(t, call{method: "GET", path: "/v1/accounts/1", header: basicAuth(keyID, "wrong")}).wantError(401, 401)
 	}
-	if n := s.keys.calls.Load(); n > 1+int64(time.Since(began)/keyTTL) {
+	if n := s.keys.calls.Load(); n > 1+int64(time.Since(began)/rejectedTTL) {
 		t.Errorf("the OAuth service was asked %d times", n)
 	}
 }

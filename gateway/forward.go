@@ -54,9 +54,6 @@ func (g *Gateway) forward(rc *requestContext) error {
 	if rc.address.IsValid() {
 		to.Set(fiber.HeaderXForwardedFor, rc.address.String())
 	}
-	if g.apiKeys.accessRevokedRecently(rc.caller.Tenant) {
-		to.Set(caller.ChangedHeader, "1")
-	}
 	if rc.method == fiber.MethodPost {
 		to.SetContentTypeBytes(from.ContentType())
 		request.SetBodyRaw(bytes.TrimPrefix(rc.Request().Body(), []byte(byteOrderMark)))
@@ -66,7 +63,8 @@ func (g *Gateway) forward(rc *requestContext) error {
 	if err := g.callService(rc.ctx, rc.route, rc.method, rc.target, rc.signedCaller, request, response); err != nil {
 		return err
 	}
-	g.invalidateAPIKeys(rc)
+	g.apiKeys.end(response.Header.Peek(caller.EndedHeader))
+	response.Header.Del(caller.EndedHeader)
 	if rc.route.access == keyAccess && response.StatusCode() == fiber.StatusUnauthorized { // the API key was revoked after authenticate
 		response.Header.Set(fiber.HeaderWWWAuthenticate, g.wwwAuthenticate)
 	}

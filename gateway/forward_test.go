@@ -29,7 +29,7 @@ func TestTheForwardedHeaders(t *testing.T) {
 		return http.Header{
 			"Authorization": basicAuth(keyID, keySecret)["Authorization"], "Accept": {"application/json"}, "Accept-Language": {"de"}, "User-Agent": {"client/1"},
 			"Origin": {"https://app.example.com"}, "If-None-Match": {`W/"1"`}, "Content-Type": {"application/json; charset=utf-8"},
-			"Cookie": {"sso=1; b=2"}, "Doorward-Caller": {forged}, "doorward-caller": {forged}, "Doorward-Changed": {"1"}, "X-Forwarded-For": {"1.2.3.4"}, "X-Forwarded-Host": {"evil"},
+			"Cookie": {"sso=1; b=2"}, "Doorward-Caller": {forged}, "doorward-caller": {forged}, "Doorward-Ended": {"1"}, "X-Forwarded-For": {"1.2.3.4"}, "X-Forwarded-Host": {"evil"},
 			"X-Forwarded-Proto": {"http"}, "Forwarded": {"for=1.2.3.4"}, "Connection": {"Keep-Alive, X-Own"}, "X-Own": {"1"}, "Proxy-Authorization": {"x"},
 			"Te": {"trailers"}, "Upgrade": {"h2c"}, "Accept-Encoding": {"gzip"}, "X-Real-Ip": {"1.2.3.4"}, "X-Http-Method-Override": {"DELETE"},
 			"X-Twilio-Signature": {"c2lnbmVk"},

@@ -17,6 +17,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/idsiteapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/fairqueue"
@@ -38,6 +39,7 @@ type Config struct {
 	Common    deployment.Common
 	Upstreams Upstreams
 	Keys      oauthapi.API
+	Feeds     []cache.Source // of the changes of the application and the directory service
 
 	// Proxied says that a load balancer in front terminates TLS and names the scheme of
 	// the client's request in X-Forwarded-Proto.
@@ -144,7 +146,7 @@ func New(cfg Config) (*Gateway, error) {
 		idsite := idsiteapi.Client(rpc.Peer{Upstream: site, Signer: cfg.Common.Signer})
 		g.domainCertificates = newDomainCertificates(idsite, cfg.Common.Shared, g.isDeploymentHost)
 	}
-	g.apiKeys = newAPIKeyCache(cfg.Keys, g.Limiter)
+	g.apiKeys = newAPIKeyCache(cfg.Keys, cfg.Feeds, g.Limiter, cfg.Common.Now)
 	g.middlewares = []middleware{
 		g.checkFraming,   // no request smuggling
 		g.requireTLS,     // HTTPS only

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi/signaturetest"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/certificate/certtest"
 	"github.com/doorward/doorward/pkg/deployment"
@@ -52,6 +54,7 @@ type testGateway struct {
 	address  string
 	http     *http.Client
 	keys     *fakeOAuth
+	ahead    atomic.Int64   // nanoseconds that the clock is ahead
 	prepare  func(*Gateway) // before it serves
 	services map[string]*fakeService
 }
@@ -66,6 +69,7 @@ func openGateway(t testing.TB, settings ...option) *testGateway {
 	for _, name := range deployment.Services {
 		cfg.Upstreams[name] = s.service(t, name)
 	}
+	cfg.Common.Now = func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
 	for _, set := range settings {
 		set(&cfg, s)
 	}
@@ -76,8 +80,16 @@ func openGateway(t testing.TB, settings ...option) *testGateway {
 	if s.prepare != nil {
 		s.prepare(s.Gateway)
 	}
+	s.settle()
 	s.serve(t, cfg.Proxied)
 	return s
+}
+
+// settle asks for the changes, and lets so much time pass that answers are kept from then on.
+func (s *testGateway) settle() {
+	s.ahead.Add(int64(time.Second))
+	_, _ = s.apiKeys.answers.Peek(context.Background(), "")
+	s.ahead.Add(int64(time.Second))
 }
 
 func (s *testGateway) serve(t testing.TB, plain bool) {
@@ -149,6 +161,7 @@ type echo struct {
 	Body    string              `json:"body"`
 	Headers map[string][]string `json:"headers"`
 	Caller  caller.Caller       `json:"caller"`
+	caller  caller.Caller       // with Ended, which is no text
 }
 
 func (s *testGateway) service(t testing.TB, name string) *rpc.Upstream {
@@ -165,7 +178,7 @@ func (f *fakeService) handle(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	e := echo{Service: f.name, Method: c.Method(), Target: string(c.Request().Header.RequestURI()), Body: string(c.Request().Body()), Headers: map[string][]string{}, Caller: who}
+	e := echo{Service: f.name, Method: c.Method(), Target: string(c.Request().Header.RequestURI()), Body: string(c.Request().Body()), Headers: map[string][]string{}, Caller: who, caller: who}
 	for name, value := range c.Request().Header.All() {
 		e.Headers[string(name)] = append(e.Headers[string(name)], string(value))
 	}
@@ -214,12 +227,14 @@ type fakeOAuth struct {
 	calls  atomic.Int64 // of Authenticate
 
 	verified atomic.Int64 // calls of VerifySignature
+	log      *cache.Log
+	silent   atomic.Bool // the feed is behind
 
 	answer func(context.Context, oauthapi.Authenticate) (oauthapi.Key, error)
 }
 
 func newFakeOAuth() *fakeOAuth {
-	b := &fakeOAuth{keys: map[string]oauthapi.Key{}, secret: map[string]string{}, nonces: map[string]bool{}}
+	b := &fakeOAuth{keys: map[string]oauthapi.Key{}, secret: map[string]string{}, nonces: map[string]bool{}, log: cache.NewLog()}
 	b.add(keyID, keySecret, tenant)
 	return b
 }
@@ -227,14 +242,29 @@ func newFakeOAuth() *fakeOAuth {
 func (b *fakeOAuth) add(name, secret string, tenant id.ID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.keys[name] = oauthapi.Key{TenantID: tenant, ID: name, AccountID: account, Status: "ENABLED"}
+	b.keys[name] = oauthapi.Key{TenantID: tenant, ID: name, AccountID: account, Status: "ENABLED", DependsOn: []id.ID{resourceOf(name), account}}
 	b.secret[name] = secret
+	b.log.Append(resourceOf(name))
 }
 
 func (b *fakeOAuth) remove(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.keys, name)
+	b.log.Append(resourceOf(name))
+}
+
+// resourceOf returns the id under which the changes of an API key are reported.
+func resourceOf(name string) id.ID {
+	digest := sha256.Sum256([]byte(name))
+	return id.ID(digest[:16])
+}
+
+func (b *fakeOAuth) AccessChanges(_ context.Context, after cache.Position) (cache.Page, error) {
+	if b.silent.Load() {
+		return cache.Page{Behind: true}, nil
+	}
+	return b.log.After(after), nil
 }
 
 // setAuthenticate replaces Authenticate.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/doorward/doorward/pkg/redisclient"
 	"github.com/doorward/doorward/pkg/telemetry"
@@ -33,20 +32,12 @@ const (
 // idleInterval is how often a gateway publishes while it has no requests.
 func (l *Limiter) idleInterval() time.Duration { return l.lostAfter / 2 }
 
-// Sync synchronises this gateway with the other gateways through Redis until ctx ends: the counters
-// of the rate limits, and the invalidations of API keys (apikeyinvalidation.go). No request
-// waits for Redis, and nothing is stored there.
-func (g *Gateway) Sync(ctx context.Context, redis redisclient.Client) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return g.Limiter.sync(ctx, redis) })
-	group.Go(func() error { return g.apiKeys.sync(ctx, redis) })
-	return group.Wait()
-}
-
-// sync publishes the local counters and adds those of the other gateways. While Redis is
-// unavailable, the limits do not fail open: each gateway applies them alone. Then the metric
-// doorward_gateway_limits_shared is 0, and the log has a warning at once and each warnInterval.
-func (l *Limiter) sync(ctx context.Context, redis redisclient.Client) error {
+// Sync synchronises the counters of the limits with those of the other gateways through Redis until ctx
+// ends: it publishes the local counters and adds those of the others. No request waits for Redis, and
+// nothing is stored there. While Redis is unavailable, the limits do not fail open: each gateway applies
+// them alone. Then the metric doorward_gateway_limits_shared is 0, and the log has a warning at once and
+// each warnInterval.
+func (l *Limiter) Sync(ctx context.Context, redis redisclient.Client) error {
 	gauge, err := l.registerGauge()
 	if err != nil {
 		return err

@@ -121,7 +121,7 @@ func tooFast(kind byte, limit Limit, wait time.Duration) *limitError {
 }
 
 // Limiter is the rate limiter and concurrency limiter: it refuses requests with 429 and Retry-After
-// (throttling). It counts the requests of each subject in this process, exactly; Gateway.Sync in
+// (throttling). It counts the requests of each subject in this process, exactly; Sync in
 // limitsync.go shares the counters with the other gateways through Redis. Failed logins have a
 // limit of their own: services/application/throttle.go.
 type Limiter struct {

@@ -117,7 +117,7 @@ func synchronise(t *testing.T, s *testGateway, client redisclient.Client) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- s.Sync(ctx, client) }()
+	go func() { ended <- s.Limiter.Sync(ctx, client) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {

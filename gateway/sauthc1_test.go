@@ -437,7 +437,7 @@ func TestWrongSignaturesOfAnAddressAreBounded(t *testing.T) {
 	for range 40 {
 		statuses[forger.send(t, s, "GET", "/v1/accounts/1", "").status]++
 	}
-	rounds := 1 + int64(time.Since(began)/keyTTL)
+	rounds := 1 + int64(time.Since(began)/rejectedTTL)
 	if asked := s.keys.verified.Load() - before; asked > 10*rounds || statuses[429] == 0 || statuses[401]+statuses[429] != 40 {
 		t.Errorf("the OAuth service was asked %d times in %d s; the answers were %v", asked, rounds, statuses)
 	}

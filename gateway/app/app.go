@@ -10,7 +10,10 @@ import (
 	"net"
 
 	"github.com/doorward/doorward/gateway"
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/certificate"
 	"github.com/doorward/doorward/pkg/redisclient"
 	"github.com/doorward/doorward/pkg/rest"
@@ -28,7 +31,7 @@ type App struct {
 }
 
 // Open wires the gateway as a part of a process. It serves nothing yet.
-func Open(_ context.Context, p *run.Process, cfg Config, up Upstreams, keys oauthapi.API) (*App, error) {
+func Open(_ context.Context, p *run.Process, cfg Config, up Upstreams, keys oauthapi.API, feeds ...cache.Source) (*App, error) {
 	common, err := cfg.Service.Validate()
 	if err != nil {
 		return nil, err
@@ -51,7 +54,7 @@ func Open(_ context.Context, p *run.Process, cfg Config, up Upstreams, keys oaut
 	}
 	p.OnClose("gateway redis", func(context.Context) error { return redis.Close() })
 	app.gateway, err = gateway.New(gateway.Config{
-		Common: common, Upstreams: up, Keys: keys, ClientSuffix: suffix, Data: cfg.Data, SignUp: cfg.SignUp,
+		Common: common, Upstreams: up, Keys: keys, Feeds: feeds, ClientSuffix: suffix, Data: cfg.Data, SignUp: cfg.SignUp,
 		Proxied: app.certificate == nil, TrustedHops: cfg.TrustedHops,
 		Tenant:  gateway.Limit{InFlight: cfg.TenantConcurrency, PerSecond: cfg.TenantRate},
 		Users:   gateway.Limit{InFlight: cfg.UserConcurrency, PerSecond: cfg.UserRate},
@@ -60,7 +63,7 @@ func Open(_ context.Context, p *run.Process, cfg Config, up Upstreams, keys oaut
 	if err != nil {
 		return nil, err
 	}
-	p.Go("gateway sync", func(ctx context.Context) error { return app.gateway.Sync(ctx, redis) })
+	p.Go("gateway sync", func(ctx context.Context) error { return app.gateway.Limiter.Sync(ctx, redis) })
 	return app, nil
 }
 
@@ -84,7 +87,9 @@ func Run(ctx context.Context, p *run.Process, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	app, err := Open(ctx, p, cfg, up, oauthapi.Client(rpc.Peer{Upstream: up["oauth"], Signer: common.Signer}))
+	peer := func(name string) rpc.Peer { return rpc.Peer{Upstream: up[name], Signer: common.Signer} }
+	app, err := Open(ctx, p, cfg, up, oauthapi.Client(peer("oauth")), applicationapi.Client(peer("application")).AccessChanges,
+		directoryapi.Client(peer("directory")).AccessChanges)
 	if err != nil {
 		return err
 	}

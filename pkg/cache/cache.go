@@ -1,16 +1,22 @@
-// Package cache is an in-memory cache (LRU) with a bounded size and a maximal age (TTL), whose
-// entries are invalidated by key. All services use it, mostly by pg.Cache (pkg/pg/cache.go), which
-// invalidates an entry when PostgreSQL notifies of a change. The gateway, which has no database,
-// has a cache of its own for API keys (gateway/apikeycache.go).
+// Package cache has all caches of values that may change, by two rules; the third is of those who write.
 //
-// A value is returned for at most MaxAge after its load began. After the data of a key has changed,
-// the caller calls Invalidate: the next Get loads the value again, and the result of a load that
-// began before the change is not cached.
+//   - A service keeps rows of its own while PostgreSQL has shown in the last 50 ms that it has notified
+//     this process of every change (Cache, mostly by pkg/pg/cache.go). Read for each request, they were
+//     0.8 of what a validation of a token takes (docs/decisions/cached-validations.md).
+//   - An answer of another service is kept while that service, asked every 50 ms, reports no change of
+//     what the answer depends on (Answers). Asked for each request, the other services were nine tenths
+//     of a validation (docs/decisions/access-answers.md). A service that cannot tell is asked.
+//   - What a request has just ended is named by the answer of the service that wrote it, and the gateway
+//     names it to the services for 100 ms (caller.Ended): no cache is used for what depends on it. So a
+//     client sees its own changes at once.
+//
+// The two times add up: a change takes effect within 100 ms on every replica, however slow it is.
 package cache
 
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,9 +42,15 @@ type Config[K comparable, V any] struct {
 	Weight func(V) int
 	// Disabled says that the cache stores nothing until Enable is called.
 	Disabled bool
+	// SettleTime is how long after an invalidation a load may still begin that does not show the
+	// change. Its value is returned, but not cached.
+	SettleTime time.Duration
 }
 
-// Cache is a cache of values by key.
+// Cache is an in-memory cache (LRU) with a bounded size and a maximal age (TTL), whose entries are
+// invalidated by key. A value is returned for at most MaxAge after its load began. After the data of a
+// key has changed, the caller calls Invalidate: the next Get loads the value again, and the result of a
+// load that began before the change is not cached.
 type Cache[K comparable, V any] struct {
 	cfg            Config[K, V]
 	resultLabels   [3]metric.MeasurementOption // miss, hit, stale
@@ -51,7 +63,12 @@ type Cache[K comparable, V any] struct {
 	dependents    map[K]map[K]struct{} // by a key, the keys of the values that depend on it
 	loads         map[*load[K]]struct{}
 	singleflights *singleflight.Group
+	invalidatedAt *lru.Cache[K, time.Time] // when keys were last invalidated, for SettleTime
+	clearedAt     time.Time                // when all keys were, or keys that invalidatedAt no longer has
 }
+
+// maxInvalidations is how many keys invalidatedAt has.
+const maxInvalidations = 4096
 
 type entry[V any] struct {
 	value     V
@@ -60,6 +77,7 @@ type entry[V any] struct {
 
 // load is a running load, with the keys that were invalidated meanwhile.
 type load[K comparable] struct {
+	began          time.Time
 	invalidated    map[K]struct{}
 	allInvalidated bool // Clear or Enable was called meanwhile
 }
@@ -71,6 +89,7 @@ func New[K comparable, V any](cfg Config[K, V]) *Cache[K, V] {
 		singleflights: new(singleflight.Group),
 	}
 	c.entries, _ = lru.NewWithEvict(cfg.Size, c.onEvict) // fails only for a size below one
+	c.invalidatedAt, _ = lru.NewWithEvict(maxInvalidations, func(_ K, at time.Time) { c.clearedAt = at })
 	c.registerMetrics()
 	return c
 }
@@ -166,9 +185,9 @@ func (c *Cache[K, V]) lookup(key K) (entry[V], bool, *singleflight.Group) {
 func (c *Cache[K, V]) beginLoad() (*load[K], time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l := &load[K]{invalidated: map[K]struct{}{}}
+	l := &load[K]{began: c.cfg.Now(), invalidated: map[K]struct{}{}}
 	c.loads[l] = struct{}{}
-	return l, c.cfg.Now().Add(c.cfg.MaxAge)
+	return l, l.began.Add(c.cfg.MaxAge)
 }
 
 // finishLoad caches the loaded value, unless its key or a key that it depends on was invalidated
@@ -177,14 +196,12 @@ func (c *Cache[K, V]) finishLoad(l *load[K], key K, found entry[V], err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.loads, l)
-	if err != nil || c.disabled || l.allInvalidated {
+	if err != nil || c.disabled || l.allInvalidated || c.weigh(found.value) > c.cfg.Size {
 		return
 	}
 	keys := c.keyAndDependencies(key, found.value)
-	for _, k := range keys {
-		if _, ok := l.invalidated[k]; ok {
-			return
-		}
+	if slices.ContainsFunc(keys, l.isInvalidated) || c.cfg.SettleTime > 0 && !c.isSettled(l.began, keys) {
+		return
 	}
 	c.entries.Remove(key) // onEvict removes its dependencies too
 	c.weight += c.weigh(found.value)
@@ -192,15 +209,28 @@ func (c *Cache[K, V]) finishLoad(l *load[K], key K, found entry[V], err error) {
 	for c.weight > c.cfg.Size {
 		c.entries.RemoveOldest()
 	}
-	if !c.entries.Contains(key) { // its weight exceeds Size
-		return
-	}
 	for _, k := range keys[1:] {
 		if c.dependents[k] == nil {
 			c.dependents[k] = map[K]struct{}{}
 		}
 		c.dependents[k][key] = struct{}{}
 	}
+}
+
+func (l *load[K]) isInvalidated(key K) bool {
+	_, ok := l.invalidated[key]
+	return ok
+}
+
+// isSettled reports whether none of the keys was invalidated within SettleTime before a time.
+func (c *Cache[K, V]) isSettled(began time.Time, keys []K) bool {
+	last := c.clearedAt
+	for _, k := range keys {
+		if at, ok := c.invalidatedAt.Peek(k); ok && at.After(last) {
+			last = at
+		}
+	}
+	return last.Before(began.Add(-c.cfg.SettleTime))
 }
 
 func (c *Cache[K, V]) weigh(value V) int {
@@ -238,6 +268,9 @@ func (c *Cache[K, V]) Invalidate(key K) {
 	for l := range c.loads {
 		l.invalidated[key] = struct{}{}
 	}
+	if c.cfg.SettleTime > 0 {
+		c.invalidatedAt.Add(key, c.cfg.Now())
+	}
 	c.singleflights = new(singleflight.Group) // a later Get shares no load that began before the invalidation
 	c.entries.Remove(key)
 	for dependent := range c.dependents[key] {
@@ -257,6 +290,7 @@ func (c *Cache[K, V]) clear() {
 		l.allInvalidated = true
 	}
 	c.singleflights = new(singleflight.Group)
+	c.clearedAt = c.cfg.Now()
 	c.entries.Purge()
 }
 

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -19,6 +20,24 @@ func (c *Cache[K, V]) registerMetrics() {
 	_, _ = meter.Int64ObservableGauge("doorward_cache_entries", metric.WithDescription("values that a cache holds"),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			o.Observe(int64(c.entries.Len()), metric.WithAttributes(name))
+			return nil
+		}))
+}
+
+// registerMetrics registers the metric of the age of the last poll.
+func (f *follower) registerMetrics(name string) {
+	label := attribute.String("follower", name)
+	_, _ = otel.Meter("cache").Float64ObservableGauge("doorward_changefeed_age_seconds",
+		metric.WithDescription("age of the last poll for changes of what a service caches of another; 0 before the first"),
+		metric.WithUnit("s"),
+		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			age := time.Duration(0)
+			if !f.currentAt.IsZero() {
+				age = f.now().Sub(f.currentAt)
+			}
+			o.Observe(age.Seconds(), metric.WithAttributes(label))
 			return nil
 		}))
 }

@@ -44,6 +44,8 @@ type Caller struct {
 	// AcceptLanguage is that header of the client's request, cut to MaxAcceptLanguage: the mails that
 	// the request causes are in the user's language.
 	AcceptLanguage string
+	// Ended has the resources of the tenant that its requests have just ended (ended.go).
+	Ended IDs
 }
 
 // MaxAcceptLanguage bounds the AcceptLanguage of a Caller, in bytes. A browser sends the languages in
@@ -122,18 +124,21 @@ func (s *Signer) Verify(value []byte) (Caller, error) {
 }
 
 // append encodes the Caller to text: the tenant and the account, the length of the address and the
-// address, the length of the key and the key, the request id and, in a line of their own, the languages. A
-// release that does not know the languages takes them for a part of the request id.
+// address, the length of the key and the key, the request id and, each in a line of its own, the languages
+// and Ended. A release that does not know the latter takes it for a part of the languages.
 func (c Caller) append(text []byte) []byte {
 	text = append(append(text, c.Tenant[:]...), c.Account[:]...)
 	address := c.Address.AsSlice()
 	text = append(append(text, byte(len(address))), address...)
 	text = append(binary.AppendUvarint(text, uint64(len(c.Key))), c.Key...)
 	text = append(text, c.RequestID...)
-	if c.AcceptLanguage == "" {
-		return text
+	if c.AcceptLanguage != "" || c.Ended != "" {
+		text = append(append(text, '\n'), c.AcceptLanguage...)
 	}
-	return append(append(text, '\n'), c.AcceptLanguage...)
+	if c.Ended != "" {
+		text = append(append(text, '\n'), c.Ended...)
+	}
+	return text
 }
 
 // parse decodes a text of append.
@@ -155,10 +160,12 @@ func parse(text []byte) (c Caller, ok bool) {
 	if text = text[max(size, 0):]; size <= 0 || key > uint64(len(text)) {
 		return Caller{}, false
 	}
-	var found bool
 	c.Key = string(text[:key])
-	c.RequestID, c.AcceptLanguage, found = strings.Cut(string(text[key:]), "\n")
-	return c, !found || c.AcceptLanguage != ""
+	requestID, rest, hasLanguage := strings.Cut(string(text[key:]), "\n")
+	language, ended, hasEnded := strings.Cut(rest, "\n")
+	c.RequestID, c.AcceptLanguage, c.Ended = requestID, language, IDs(ended)
+	ok = (!hasEnded || ended != "") && (!hasLanguage || language != "" || hasEnded) && len(ended)%len(id.ID{}) == 0
+	return c, ok
 }
 
 // encoding is strict, so that each value has one encoding.
@@ -172,21 +179,6 @@ func (m *macPool) append(out, text []byte) []byte {
 	_, _ = h.Write(text) // a hash never fails
 	return h.Sum(out)
 }
-
-// ChangedHeader is the header of a request whose tenant has just changed something that may revoke
-// access (gateway/apikeyinvalidation.go): caches must not answer it. Only the gateway sets it.
-const ChangedHeader = "Doorward-Changed"
-
-type changedKey struct{}
-
-// IntoChanged marks the context of a request that came with ChangedHeader.
-func IntoChanged(ctx context.Context) context.Context {
-	return context.WithValue(ctx, changedKey{}, true)
-}
-
-// Changed reports whether a request must see the last changes of its tenant, and must not be answered
-// from a cache.
-func Changed(ctx context.Context) bool { return ctx.Value(changedKey{}) != nil }
 
 type contextKey struct{}
 

@@ -24,6 +24,8 @@ func TestACallerIsReadBack(t *testing.T) {
 		{RequestID: "r", Address: netip.MustParseAddr("2001:db8::7")},
 		{Tenant: id.New(now), Key: "K1", RequestID: "r", AcceptLanguage: "de-AT, en;q=0.8"},
 		{Address: netip.MustParseAddr("::ffff:203.0.113.7")},
+		{RequestID: "r", Ended: IDs("").With(id.New(now)).With(id.ID{'\n', 'x'})},
+		{RequestID: "r", AcceptLanguage: "de", Ended: IDs("").With(id.ID{})},
 	} {
 		if got, err := signer.Verify([]byte(signer.Sign(want))); err != nil || got != want {
 			t.Errorf("Verify = %+v, %v; want %+v", got, err, want)
@@ -102,6 +104,7 @@ func FuzzCaller(f *testing.F) {
 	f.Add(Caller{Account: id.New(now), Address: netip.MustParseAddr("2001:db8::7")}.append(nil))
 	f.Add(append(make([]byte, 32), 5, 1, 2, 3, 4, 5, 0))
 	f.Add(append(make([]byte, 33), 0xff))
+	f.Add(Caller{RequestID: "r", AcceptLanguage: "de", Ended: IDs("").With(id.New(now))}.append(nil))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		c, ok := parse(text)
 		if !ok {

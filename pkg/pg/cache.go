@@ -2,6 +2,7 @@ package pg
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/cache"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
 )
 
@@ -27,6 +29,7 @@ type Cache[Row any] struct {
 	db           *DB
 	channel      string
 	query        string
+	dependsOn    func(Row) id.Ref // may be nil
 	maxStaleness time.Duration
 }
 
@@ -75,14 +78,19 @@ func NewCacheWithin[Row any](db *DB, bounds Bounds, name, channelName, query str
 			return refs
 		}
 	}
-	c := &Cache[Row]{cache.New(cfg), db, channelName, query, bounds.MaxStaleness}
+	c := &Cache[Row]{cache.New(cfg), db, channelName, query, dependsOn, bounds.MaxStaleness}
 	db.register(channelName, c.Enable, c.invalidate)
 	return c
 }
 
 // One returns the row of a resource, or apierr.NotFound. Callers share the row and must not change it.
 func (c *Cache[Row]) One(ctx context.Context, ref id.Ref) (Row, error) {
-	rows, err := c.All(ctx, ref)
+	return c.OneBy(ctx, ref, c.read(ref))
+}
+
+// OneBy is One with another query than that of the cache.
+func (c *Cache[Row]) OneBy(ctx context.Context, ref id.Ref, read func(context.Context) ([]Row, error)) (Row, error) {
+	rows, err := c.allBy(ctx, ref, read)
 	return firstRow(rows, err)
 }
 
@@ -99,18 +107,30 @@ func firstRow[Row any](rows []Row, err error) (Row, error) {
 
 // All returns the rows of a resource. Callers share the rows and must not change them.
 func (c *Cache[Row]) All(ctx context.Context, ref id.Ref) ([]Row, error) {
-	if c.maxStaleness > 0 && !c.db.listener.isCurrent(c.maxStaleness) {
-		return c.RefreshStale(ctx, ref, c.read(ref))
+	return c.allBy(ctx, ref, c.read(ref))
+}
+
+func (c *Cache[Row]) allBy(ctx context.Context, ref id.Ref, read func(context.Context) ([]Row, error)) ([]Row, error) {
+	if c.maxStaleness == 0 {
+		rows, err := c.Get(ctx, ref, read)
+		return rows, Error(err)
 	}
-	rows, err := c.Get(ctx, ref, c.read(ref))
+	if !c.db.listener.isCurrent(c.maxStaleness) || caller.Ended(ctx, ref.ID) {
+		return c.RefreshStale(ctx, ref, read)
+	}
+	rows, err := c.Get(ctx, ref, read)
+	if err == nil && c.dependsOn != nil && slices.ContainsFunc(rows, func(r Row) bool { return caller.Ended(ctx, c.dependsOn(r).ID) }) {
+		return c.RefreshStale(ctx, ref, read)
+	}
 	return rows, Error(err)
 }
 
 // InvalidateAfter invalidates the rows of a resource when the transaction that changes it has
 // ended: in this process at once, in the others, and in their feeds, by a notification that
-// PostgreSQL sends with the commit.
+// PostgreSQL sends with the commit. If the rows decide about access (FreshBounds), the answer to the
+// request names the resource (caller.End), and it is read for the requests of the tenant that follow.
 func (c *Cache[Row]) InvalidateAfter(tx interface{ invalidateAfter(invalidation) }, ref id.Ref) {
-	tx.invalidateAfter(invalidation{c.channel, ref, c.Invalidate})
+	tx.invalidateAfter(invalidation{c.channel, ref, c.Invalidate, c.maxStaleness > 0})
 }
 
 func (c *Cache[Row]) read(ref id.Ref) func(context.Context) ([]Row, error) {

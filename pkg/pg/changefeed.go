@@ -3,21 +3,21 @@ package pg
 import (
 	"sync/atomic"
 
-	"github.com/doorward/doorward/pkg/changefeed"
+	"github.com/doorward/doorward/pkg/cache"
 )
 
 // Feed reports the changes that PostgreSQL notifies of on a channel to other services which cache
-// answers of this service (pkg/changefeed).
+// answers of this service (cache.Answers).
 type Feed struct {
 	db        *DB
-	log       *changefeed.Log
+	log       *cache.Log
 	listening atomic.Bool // the notifications arrive
 }
 
 // NewFeed makes the feed of a channel, whose notifications are those of a Cache. It must be called
 // before Listen.
 func NewFeed(db *DB, channelName string) *Feed {
-	f := &Feed{db: db, log: changefeed.NewLog()}
+	f := &Feed{db: db, log: cache.NewLog()}
 	db.register(channelName, f.enable, f.append)
 	return f
 }
@@ -30,7 +30,7 @@ func (f *Feed) enable(on bool) {
 
 func (f *Feed) append(payload string) {
 	if changed, named := parseChanged(payload); named {
-		f.log.Append(changed)
+		f.log.Append(changed.ID)
 	} else {
 		f.log.Reset()
 	}
@@ -38,9 +38,9 @@ func (f *Feed) append(payload string) {
 
 // After returns the changes since a position: all that were committed more than maxStaleness ago. It
 // returns Behind if PostgreSQL has not confirmed that.
-func (f *Feed) After(position changefeed.Position) changefeed.Page {
+func (f *Feed) After(position cache.Position) cache.Page {
 	if !f.db.listener.isCurrent(maxStaleness) || !f.listening.Load() {
-		return changefeed.Page{Behind: true}
+		return cache.Page{Behind: true}
 	}
 	return f.log.After(position)
 }

@@ -4,15 +4,15 @@ import (
 	"context"
 	"testing"
 
-	"github.com/doorward/doorward/pkg/changefeed"
+	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/worktest"
 )
 
 // source asks a feed as a service does.
-func source(feed *pg.Feed) changefeed.Source {
-	return func(_ context.Context, after changefeed.Position) (changefeed.Page, error) {
+func source(feed *pg.Feed) cache.Source {
+	return func(_ context.Context, after cache.Position) (cache.Page, error) {
 		return feed.After(after), nil
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
 )
 
@@ -49,15 +50,20 @@ func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 
 func (db *DB) tryTx(ctx context.Context, fn func(*Tx) error) error {
 	tx := &Tx{db: db}
+	commits := false
 	defer func() {
 		for _, i := range tx.invalidations {
 			i.invalidate(i.ref)
+			if i.ends && commits {
+				caller.End(ctx, i.ref.Tenant, i.ref.ID)
+			}
 		}
 	}()
 	defer tx.end(ctx)
 	if err := fn(tx); err != nil {
 		return err
 	}
+	commits = true // also if the answer to the COMMIT is lost
 	if err := tx.commit(ctx); err != nil {
 		return err
 	}
@@ -247,6 +253,7 @@ type invalidation struct {
 	channel    string
 	ref        id.Ref
 	invalidate func(id.Ref)
+	ends       bool // the client that has made the change must see it at once on every replica (caller.End)
 }
 
 func (tx *Tx) invalidateAfter(i invalidation) { tx.invalidations = append(tx.invalidations, i) }

@@ -62,7 +62,7 @@ const samlPath = "/saml/sso/"
 
 // New makes the HTTP application of a service. Its middlewares refuse a request without a valid
 // Caller, continue the trace of the request, set its timeout, count it, write it to the audit log
-// (audit.go), and turn errors into answers (errors.go).
+// (audit.go), name what it has ended (caller.EndedHeader), and turn errors into answers (errors.go).
 func New(cfg Config) *fiber.App {
 	app := NewFiber(func(c *fiber.Ctx, err error) error {
 		if isServiceCall(c) {
@@ -87,12 +87,14 @@ func New(cfg Config) *fiber.App {
 		}
 		ctx, cancel := context.WithTimeout(caller.Into(c.UserContext(), from), requestTimeout)
 		defer cancel()
-		if len(c.Request().Header.Peek(caller.ChangedHeader)) > 0 {
-			ctx = caller.IntoChanged(ctx)
-		}
+		ctx, endings := caller.CollectEndings(ctx)
 		c.SetUserContext(ctx)
 		c.Locals(baseKey{}, base)
-		return c.Next()
+		err = c.Next()
+		if ended := endings.Header(); ended != "" {
+			c.Set(caller.EndedHeader, ended)
+		}
+		return err
 	})
 	return app
 }

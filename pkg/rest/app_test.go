@@ -2,6 +2,7 @@ package rest_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -18,6 +19,7 @@ import (
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/rpc"
 )
 
 var signer = caller.NewSigner("a secret that is long enough for this", time.Now)
@@ -39,27 +41,40 @@ func app() *fiber.App {
 	return app
 }
 
-func TestARequestThatFollowsAChangeIsMarkedInItsContext(t *testing.T) {
-	app := rest.New(rest.Config{Service: "test", Base: "https://localhost/v1", Signer: signer})
-	app.Get("/v1/changed", func(c *fiber.Ctx) error {
-		if !caller.Changed(c.UserContext()) {
-			return rest.NoContent(c)
+// The answer to a request names what the request has ended, also where it is an error, and the services
+// that it calls for that name it to their caller.
+func TestAnAnswerNamesWhatTheRequestHasEnded(t *testing.T) {
+	tenant, of := id.New(time.Now()), id.New(time.Now())
+	inner := rest.New(rest.Config{Service: "inner", Base: "https://localhost/v1", Signer: signer})
+	rpc.Serve(rest.Contract(inner), "inner.End", func(ctx context.Context, resource id.ID) (id.ID, error) {
+		if !resource.IsZero() {
+			caller.End(ctx, id.ID{}, resource)
 		}
-		return rest.OK(c, map[string]string{})
+		return resource, nil
 	})
-	for header, want := range map[string]int{"": 204, "1": 200} {
-		request := httptest.NewRequest("GET", "/v1/changed", nil)
-		request.Header.Set(caller.Header, signer.Sign(caller.Caller{Tenant: id.New(time.Now())}))
-		if header != "" {
-			request.Header.Set(caller.ChangedHeader, header)
+	peer := rpc.Peer{Upstream: rpc.LocalUpstream("inner", inner.Handler()), Signer: signer}
+	app := rest.New(rest.Config{Service: "test", Base: "https://localhost/v1", Signer: signer})
+	ends := func(resource id.ID, err error) fiber.Handler {
+		return func(c *fiber.Ctx) error {
+			if _, callErr := rpc.Call[id.ID, id.ID](c.UserContext(), peer, "inner.End", resource); callErr != nil {
+				return callErr
+			}
+			return err
 		}
+	}
+	app.Get("/v1/ends", ends(of, nil))
+	app.Get("/v1/fails", ends(of, apierr.NotFound))
+	app.Get("/v1/reads", ends(id.ID{}, nil))
+	for path, want := range map[string]caller.IDs{"/v1/ends": caller.IDs("").With(of), "/v1/fails": caller.IDs("").With(of), "/v1/reads": ""} {
+		request := httptest.NewRequest("GET", path, nil)
+		request.Header.Set(caller.Header, signer.Sign(caller.Caller{Tenant: tenant}))
 		response, err := app.Test(request, -1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_ = response.Body.Close()
-		if response.StatusCode != want {
-			t.Errorf("with the header %q the status is %d, want %d", header, response.StatusCode, want)
+		if got := caller.ParseEnded([]byte(response.Header.Get(caller.EndedHeader)))[tenant]; got != want {
+			t.Errorf("the answer of %s names %x, want %x", path, got, want)
 		}
 	}
 }

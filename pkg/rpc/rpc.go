@@ -50,6 +50,11 @@ func Call[Request, Response any](ctx context.Context, peer Peer, method string, 
 	if err := peer.Upstream.Do(ctx, request, response, true); err != nil {
 		return out, err
 	}
+	for tenant, ended := range caller.ParseEnded(response.Header.Peek(caller.EndedHeader)) {
+		for resource := range ended.All() {
+			caller.End(ctx, tenant, resource)
+		}
+	}
 	if response.StatusCode() != fasthttp.StatusOK {
 		refusal := new(apierr.Error)
 		if json.Unmarshal(response.Body(), refusal) != nil || refusal.Code == 0 {

@@ -8,13 +8,10 @@ import (
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
-	"github.com/doorward/doorward/pkg/changefeed"
+	"github.com/doorward/doorward/pkg/cache"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/application/store"
 )
-
-// maxDependedOrganizations is the greatest number of organizations of an application whose
-// answers the caller may cache: each answer depends on all organizations.
-const maxDependedOrganizations = 32
 
 // CheckAccess checks at each use of a token whether its account may act through the
 // application now. The tokens of a disabled account are not deleted: they are refused at
@@ -24,29 +21,17 @@ const maxDependedOrganizations = 32
 //
 // A disabled application is reported after a disabled account and before a disabled account
 // store (docs/interface/errors.md#failed-validation).
-func (s *Service) CheckAccess(ctx context.Context, in applicationapi.CheckAccess) (applicationapi.Access, error) {
-	readOrder := s.store.CachedLoginOrder
-	if in.WithDependencies {
-		readOrder = s.store.LoginOrder
-	}
-	order, err := readOrder(ctx, in.Tenant, in.Application)
+func (s *Service) CheckAccess(ctx context.Context, in applicationapi.CheckAccess) (directoryapi.Access, error) {
+	order, err := s.store.CachedLoginOrder(ctx, in.Tenant, in.Application)
 	if err != nil {
-		return applicationapi.Access{}, err
+		return directoryapi.Access{}, err
 	}
-	found, err := s.checkAccessInOrder(ctx, in, order)
-	access := applicationapi.Access{Account: found.Account}
-	if err == nil && in.WithDependencies && found.Direct {
-		if organizations := order.Organizations(); len(organizations) <= maxDependedOrganizations {
-			access.DependsOn = append(organizations, in.Application, found.ID, found.DirectoryID)
-		}
-	}
-	return access, err
+	return s.checkAccessInOrder(ctx, in, order)
 }
 
-// AccessChanges is the changefeed of CheckAccess: it returns the applications and
-// organizations that have changed since a position. The OAuth service polls it to invalidate
-// its cache (services/oauth/access.go).
-func (s *Service) AccessChanges(_ context.Context, after changefeed.Position) (changefeed.Page, error) {
+// AccessChanges returns the applications and organizations that have changed since a position, so that other
+// services can invalidate the answers that they keep (cache.Answers).
+func (s *Service) AccessChanges(_ context.Context, after cache.Position) (cache.Page, error) {
 	return s.store.LoginOrderChanges(after), nil
 }
 
@@ -60,7 +45,7 @@ func (s *Service) checkAccessInOrder(
 	if !in.Organization.IsZero() {
 		searched = order.Filter(func(m store.MappedStore) bool { return m.OrganizationID == in.Organization })
 	}
-	account, err := s.checkAccess(ctx, in, searched)
+	access, err := s.checkAccess(ctx, in, searched)
 	if errors.Is(err, apierr.TokenAccountUnreachable) && !in.Organization.IsZero() {
 		err = apierr.TokenAccountUnreachable.Because(
 			"the account is no longer in the organization that the login named, or the application no longer reaches that")
@@ -69,7 +54,7 @@ func (s *Service) checkAccessInOrder(
 	if known && order.Status != directoryapi.Enabled {
 		return directoryapi.Access{}, apierr.TokenApplicationDisabled.Because("the application is disabled")
 	}
-	return account, err
+	return access, err
 }
 
 // checkAccess looks for the account in the account stores of enabled organizations and in those
@@ -78,16 +63,15 @@ func (s *Service) checkAccessInOrder(
 func (s *Service) checkAccess(ctx context.Context, in applicationapi.CheckAccess,
 	order store.LoginOrder) (directoryapi.Access, error) {
 	enabled := order.EnabledStores()
-	request := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: enabled, Brief: in.Brief,
-		Recent: in.Recent}
-	account, err := s.directories.CheckAccess(ctx, request)
+	request := directoryapi.CheckAccess{Tenant: in.Tenant, Account: in.Account, Stores: enabled}
+	access, err := s.directories.CheckAccess(ctx, request)
+	access.DependsOn = slices.Concat(access.DependsOn, order.Organizations(), []id.ID{order.Application})
 	if !errors.Is(err, apierr.TokenAccountUnreachable) {
-		return account, err
+		return access, err
 	}
 	if request.Stores = order.Stores(); len(enabled) == len(request.Stores) {
-		return account, err
+		return access, err
 	}
-	request.Brief = true
 	if _, err := s.directories.CheckAccess(ctx, request); err != nil {
 		return directoryapi.Access{}, err
 	}
@@ -96,15 +80,13 @@ func (s *Service) checkAccess(ctx context.Context, in applicationapi.CheckAccess
 }
 
 // Administrator returns an account if it is an administrator of its tenant: an account of the
-// built-in application, the console (docs/interface/authentication.md#what-a-key-may-do). It
-// does not use the cache, so that a change of the console's mappings takes effect at once.
-func (s *Service) Administrator(ctx context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
+// built-in application, the console (docs/interface/authentication.md#what-a-key-may-do).
+func (s *Service) Administrator(ctx context.Context, in directoryapi.Ref) (directoryapi.Access, error) {
 	order, err := s.store.BuiltinLoginOrder(ctx, in.Tenant)
 	if err != nil {
-		return directoryapi.Account{}, err
+		return directoryapi.Access{}, err
 	}
-	access, err := s.checkAccess(ctx, applicationapi.CheckAccess{Tenant: in.Tenant, Account: in.ID}, order)
-	return access.Account, err
+	return s.checkAccess(ctx, applicationapi.CheckAccess{Tenant: in.Tenant, Account: in.ID}, order)
 }
 
 // HasAccount reports whether an account is in an account store of the application, whatever the

@@ -218,6 +218,7 @@ func (s *Service) UpdateApplication(ctx context.Context, at id.Ref,
 		if a, err = tx.LockApplication(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
+		before := a
 		if err := applyApplication(&a, in, false); err != nil {
 			return err
 		}
@@ -229,7 +230,7 @@ func (s *Service) UpdateApplication(ctx context.Context, at id.Ref,
 			s.ensureOwnOrigin(&a)
 		}
 		a.ModifiedAt = s.now()
-		return tx.UpdateApplication(ctx, a)
+		return tx.UpdateApplication(ctx, before, a)
 	})
 	return a, explainNameTaken(a, err)
 }

@@ -81,7 +81,7 @@ func (s *Service) ensureDNSLabel(ctx context.Context, a applicationapi.Applicati
 			return err
 		}
 		a.AuthorizedOriginURIs = append([]string{s.clientAPIOrigin(a)}, a.AuthorizedOriginURIs...)
-		return tx.UpdateApplication(ctx, a)
+		return tx.UpdateApplication(ctx, a, a)
 	})
 	return a, err
 }
@@ -115,7 +115,7 @@ func (s *Service) SetDNSLabel(ctx context.Context, in applicationapi.SetDNSLabel
 			a.AuthorizedOriginURIs[place] = s.clientAPIOrigin(a)
 			a.ModifiedAt = s.now()
 		}
-		return tx.UpdateApplication(ctx, a)
+		return tx.UpdateApplication(ctx, a, a)
 	})
 	if errors.Is(err, apierr.Exists) {
 		err = apierr.Exists.Because("another application has the dnsLabel %q", label).Saying("That name is taken.")

@@ -171,13 +171,8 @@ func (s *Service) completeLogin(ctx context.Context, in applicationapi.CompleteL
 		return applicationapi.LoggedIn{}, err
 	}
 	request := applicationapi.CheckAccess{Tenant: in.Tenant, Application: in.Application, Account: in.Account}
-	account, ok := accountInMappedDirectory(order, in)
-	if !ok {
-		access, err := s.checkAccessInOrder(ctx, request, order)
-		if err != nil {
-			return applicationapi.LoggedIn{}, err
-		}
-		account = access.Account
+	if _, err := s.checkAccessInOrder(ctx, request, order); err != nil {
+		return applicationapi.LoggedIn{}, err
 	}
 	if where := (directoryapi.StoreName{Href: in.AccountStore.Href,
 		NameKey: in.NameKey}); where != (directoryapi.StoreName{}) {
@@ -185,27 +180,18 @@ func (s *Service) completeLogin(ctx context.Context, in applicationapi.CompleteL
 			where); err != nil {
 			return applicationapi.LoggedIn{}, err
 		}
-		if account, ok = accountInMappedDirectory(order, in); !ok {
-			access, err := s.checkAccess(ctx, request, order)
-			if err != nil {
-				return applicationapi.LoggedIn{}, err
-			}
-			account = access.Account
+		if _, err := s.checkAccess(ctx, request, order); err != nil {
+			return applicationapi.LoggedIn{}, err
 		}
 	}
-	return s.followLinks(ctx, order, directoryapi.Authenticated{Account: account})
-}
-
-// accountInMappedDirectory returns the account that the caller has just read (in.Read), if its
-// directory is an enabled account store of an enabled application. Its access need not be
-// checked again then.
-func accountInMappedDirectory(order store.LoginOrder, in applicationapi.CompleteLogin) (a directoryapi.Account,
-	ok bool) {
-	if in.FreshAccount == nil || in.FreshAccount.ID != in.Account || order.Status != directoryapi.Enabled {
-		return a, false
+	account, err := s.directories.Account(ctx, directoryapi.Ref{Tenant: in.Tenant, ID: in.Account})
+	if errors.Is(err, apierr.NotFound) {
+		err = apierr.TokenAccountDisabled.Because("the account was deleted")
 	}
-	directory := directoryapi.Store{Kind: directoryapi.Directories, ID: in.FreshAccount.DirectoryID}
-	return *in.FreshAccount, slices.Contains(order.EnabledStores(), directory)
+	if err != nil {
+		return applicationapi.LoggedIn{}, err
+	}
+	return s.followLinks(ctx, order, directoryapi.Authenticated{Account: account})
 }
 
 // checkStoreEnabled refuses an account all of whose account stores are mapped through disabled

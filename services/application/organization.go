@@ -121,6 +121,7 @@ func (s *Service) UpdateOrganization(ctx context.Context, at id.Ref, in NewOrgan
 		if o, err = tx.LockOrganization(ctx, at.Tenant, at.ID); err != nil {
 			return err
 		}
+		before := o
 		if err := applyOrganization(&o, in, false); err != nil {
 			return err
 		}
@@ -129,7 +130,7 @@ func (s *Service) UpdateOrganization(ctx context.Context, at id.Ref, in NewOrgan
 			return err
 		}
 		o.ModifiedAt = s.now()
-		return tx.UpdateOrganization(ctx, o)
+		return tx.UpdateOrganization(ctx, before, o)
 	})
 	return o, explainOrganizationTaken(o, err)
 }

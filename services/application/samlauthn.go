@@ -288,15 +288,16 @@ func (s *Service) samlKeyPair(identity SAMLIdentityProvider) (saml.KeyPair, erro
 
 // accountForResponse returns an account if it may log in to the application of an identity
 // provider.
-func (s *Service) accountForResponse(ctx context.Context, identity SAMLIdentityProvider,
-	account id.ID) (directoryapi.Account, error) {
-	unreachable := apierr.Reference.Because("account: the application reaches no account %q",
-		s.base.To("accounts", account))
-	if _, err := s.directories.Account(ctx, directoryapi.Ref{Tenant: identity.TenantID, ID: account}); errors.Is(err,
-		apierr.NotFound) {
-		return directoryapi.Account{}, unreachable
+func (s *Service) accountForResponse(ctx context.Context, identity SAMLIdentityProvider, account id.ID) (directoryapi.Account, error) {
+	unreachable := apierr.Reference.Because("account: the application reaches no account %q", s.base.To("accounts", account))
+	found, err := s.directories.Account(ctx, directoryapi.Ref{Tenant: identity.TenantID, ID: account})
+	if errors.Is(err, apierr.NotFound) {
+		return found, unreachable
 	}
-	access, err := s.CheckAccess(ctx, applicationapi.CheckAccess{
+	if err != nil {
+		return found, err
+	}
+	_, err = s.CheckAccess(ctx, applicationapi.CheckAccess{
 		Tenant: identity.TenantID, Application: identity.ApplicationID, Account: account,
 	})
 	switch refusal := apierr.From(err); {
@@ -306,7 +307,7 @@ func (s *Service) accountForResponse(ctx context.Context, identity SAMLIdentityP
 		errors.Is(err, apierr.TokenApplicationDisabled):
 		err = apierr.UnusableStatus.Because("account: %s", refusal.Reason)
 	}
-	return access.Account, err
+	return found, err
 }
 
 // nameID returns the NameID of an account for a service provider, and its format: the email, a

@@ -7,8 +7,8 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
-	"github.com/doorward/doorward/pkg/changefeed"
-	"github.com/doorward/doorward/services/directory/store"
+	"github.com/doorward/doorward/pkg/cache"
+	"github.com/doorward/doorward/pkg/id"
 )
 
 // CheckAccess reports whether an account may act now, through one of the account stores of an
@@ -16,17 +16,20 @@ import (
 // they are refused here at their next use: apierr.TokenAccountDisabled. Its caller is
 // services/application/access.go; the answers are cached in store/access.go.
 func (s *Service) CheckAccess(ctx context.Context, in directoryapi.CheckAccess) (directoryapi.Access, error) {
-	found, err := s.access(ctx, in)
+	found, err := s.store.Access(ctx, in.Tenant, in.Account)
 	switch {
 	case errors.Is(err, apierr.NotFound):
 		return directoryapi.Access{}, apierr.TokenAccountDisabled.Because("the account was deleted")
 	case err != nil:
 		return directoryapi.Access{}, err
 	case found.Status != directoryapi.Enabled:
-		return directoryapi.Access{Account: found.Account}, apierr.TokenAccountDisabled.Because("the account has the status %s", found.Status)
+		return directoryapi.Access{}, apierr.TokenAccountDisabled.Because("the account has the status %s", found.Status)
 	}
-	membership, err := s.storeMembership(ctx, found.Account, in.Stores)
-	access := directoryapi.Access{Account: found.Account, Direct: membership.direct}
+	access := directoryapi.Access{DependsOn: []id.ID{in.Account, found.DirectoryID}, Account: directoryapi.Account{
+		TenantID: in.Tenant, ID: in.Account, DirectoryID: found.DirectoryID, Status: found.Status,
+		PasswordModifiedAt: found.PasswordModifiedAt, CreatedAt: found.CreatedAt,
+	}}
+	membership, err := s.storeMembership(ctx, &access, in.Stores)
 	switch {
 	case err != nil:
 		return access, err
@@ -36,50 +39,32 @@ func (s *Service) CheckAccess(ctx context.Context, in directoryapi.CheckAccess) 
 		return access, apierr.TokenStoreDisabled.Because(
 			"the directory of the account, or each group through which it is reached, is disabled")
 	}
-	access.Account, err = s.WithVerificationToken(found.Account)
-	return access, err
+	return access, nil
 }
 
-// AccessChanges returns the accounts and directories whose access has changed since a position
-// (changefeed), so that other services can invalidate what they have cached.
-func (s *Service) AccessChanges(_ context.Context, after changefeed.Position) (changefeed.Page, error) {
+// AccessChanges returns what has changed of the access of accounts since a position, so that other
+// services can invalidate the answers that they keep (cache.Answers).
+func (s *Service) AccessChanges(_ context.Context, after cache.Position) (cache.Page, error) {
 	return s.store.AccessChanges(after), nil
-}
-
-// access reads as much of an account as CheckAccess returns, or apierr.NotFound.
-func (s *Service) access(ctx context.Context, in directoryapi.CheckAccess) (store.AccountWithDirectory, error) {
-	var a store.Access
-	var err error
-	switch {
-	case !in.Brief:
-		return s.store.AccountWithDirectory(ctx, in.Tenant, in.Account)
-	case in.Recent:
-		a, err = s.store.RecentAccess(ctx, in.Tenant, in.Account)
-	default:
-		a, err = s.store.Access(ctx, in.Tenant, in.Account)
-	}
-	account := directoryapi.Account{TenantID: in.Tenant, ID: in.Account, DirectoryID: a.DirectoryID, Status: a.Status,
-		PasswordModifiedAt: a.PasswordModifiedAt, CreatedAt: a.CreatedAt}
-	return store.AccountWithDirectory{Account: account, DirectoryStatus: a.DirectoryStatus}, err
 }
 
 // storeMembership says how some account stores contain an account.
 type storeMembership struct {
 	isMember  bool // at least one store contains the account
 	isEnabled bool // at least one such store is no disabled group
-	direct    bool // the account's directory is one of the stores
 }
 
 // storeMembership returns how the account stores contain an account. Groups matter only where the
-// directory of the account is not among the stores.
-func (s *Service) storeMembership(ctx context.Context, a directoryapi.Account, stores []directoryapi.Store) (storeMembership, error) {
+// directory of the account is not among the stores: then the access depends on them, too.
+func (s *Service) storeMembership(ctx context.Context, a *directoryapi.Access, stores []directoryapi.Store) (storeMembership, error) {
 	directories, groups := splitStores(stores)
 	if slices.Contains(directories, a.DirectoryID) {
-		return storeMembership{true, true, true}, nil
+		return storeMembership{true, true}, nil
 	}
 	if len(groups) == 0 {
 		return storeMembership{}, nil
 	}
+	a.DependsOn = append(a.DependsOn, groups...)
 	count, err := s.store.CountMemberships(ctx, a.TenantID, a.ID, groups)
 	return storeMembership{isMember: count.Groups > 0, isEnabled: count.Enabled > 0}, err
 }

@@ -1,11 +1,13 @@
 package directory_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
@@ -51,7 +53,7 @@ func TestAChangeOfAnAccountShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 		}
 	}
 	access := func(s *app.Service) error {
-		_, err := s.CheckAccess(t.Context(), directoryapi.CheckAccess{Tenant: tenant, Account: account.ID, Brief: true, Recent: true,
+		_, err := s.CheckAccess(t.Context(), directoryapi.CheckAccess{Tenant: tenant, Account: account.ID,
 			Stores: []directoryapi.Store{{Kind: directoryapi.Directories, ID: made.ID}}})
 		return err
 	}
@@ -95,8 +97,8 @@ func TestAChangeOfAnAccountShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 		t.Helper()
 		for _, s := range stores { // until it is kept
 			worktest.Await(t, c.what, func() bool {
-				first, err := s.RecentAccess(t.Context(), tenant, account.ID)
-				again, _ := s.RecentAccess(t.Context(), tenant, account.ID)
+				first, err := s.Access(t.Context(), tenant, account.ID)
+				again, _ := s.Access(t.Context(), tenant, account.ID)
 				return err == nil && first.PasswordModifiedAt == again.PasswordModifiedAt
 			})
 		}
@@ -148,7 +150,7 @@ func TestAChangedPasswordIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	recent := func() store.Access {
-		a, err := s.RecentAccess(t.Context(), tenant, owner.ID)
+		a, err := s.Access(t.Context(), tenant, owner.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,4 +170,81 @@ func TestAChangedPasswordIsReported(t *testing.T) {
 		after := recent()
 		return after.PasswordModifiedAt != nil && (before.PasswordModifiedAt == nil || !after.PasswordModifiedAt.Equal(*before.PasswordModifiedAt))
 	})
+}
+
+// The answer to a change names what the change has ended, or begun, and nothing where no row that decides about
+// access has changed.
+func TestOnlyAChangeOfAccessIsNamed(t *testing.T) {
+	t.Parallel()
+	svc, db, _, tenant := sealing(t)
+	owner, err := listening(t, db).Owner(t.Context(), tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := svc.CreateDirectory(t.Context(), directoryapi.CreateDirectory{Tenant: tenant, ID: id.New(now()), Name: "Named"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	group := id.Ref{Tenant: tenant, ID: id.New(now())}
+	if _, err := svc.CreateGroup(t.Context(), directoryapi.CreateGroup{
+		Tenant: tenant, ID: group.ID, Directory: made.ID, Group: directoryapi.NewGroup{Name: field.Some("Staff")}}); err != nil {
+		t.Fatal(err)
+	}
+	account, in := id.Ref{Tenant: tenant, ID: id.New(now())}, id.Ref{Tenant: tenant, ID: made.ID}
+	if _, err := svc.CreateAccount(t.Context(), directoryapi.CreateAccount{
+		Tenant: tenant, ID: account.ID, Directory: made.ID, Account: directoryapi.NewAccount{Email: field.Some("jo@example.test"),
+			GivenName: field.Some("Jo"), Surname: field.Some("Doe"), Password: field.Some("Passw0rd!long")},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	updateAccount := func(in directoryapi.NewAccount) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := svc.UpdateAccount(ctx, account, in)
+			return err
+		}
+	}
+	updateGroup := func(in directoryapi.NewGroup) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := svc.UpdateGroup(ctx, group, in)
+			return err
+		}
+	}
+	enabled, disabled := field.Some(directoryapi.Enabled), field.Some(directoryapi.Disabled)
+	for _, c := range []struct {
+		what   string
+		change func(context.Context) error
+		want   id.ID
+	}{
+		{"a save of a whole account with the same status", updateAccount(directoryapi.NewAccount{Email: field.Some("jo@example.test"),
+			GivenName: field.Some("Joe"), Surname: field.Some("Doe"), Status: enabled}), id.ID{}},
+		{"a new password", updateAccount(directoryapi.NewAccount{Password: field.Some("An0ther!password")}), account.ID},
+		{"a disabled account", updateAccount(directoryapi.NewAccount{Status: disabled}), account.ID},
+		{"an enabled account", updateAccount(directoryapi.NewAccount{Status: enabled}), account.ID},
+		{"a save of a group with the same status", updateGroup(directoryapi.NewGroup{Description: field.Some("x"), Status: enabled}), id.ID{}},
+		{"a disabled group", updateGroup(directoryapi.NewGroup{Status: disabled}), group.ID},
+		{"a save of a directory with the same status", func(ctx context.Context) error {
+			_, err := svc.UpdateDirectory(ctx, in, directory.NewDirectory{Description: field.Some("x"), Status: enabled})
+			return err
+		}, id.ID{}},
+		{"a refused change", func(ctx context.Context) error {
+			if _, err := svc.UpdateAccount(ctx, id.Ref{Tenant: tenant, ID: owner.ID}, directoryapi.NewAccount{Status: disabled}); err == nil {
+				t.Error("the owner can be disabled")
+			}
+			return nil
+		}, id.ID{}},
+		{"a deleted group", func(ctx context.Context) error { return svc.DeleteGroup(ctx, group) }, group.ID},
+		{"a deleted account", func(ctx context.Context) error { return svc.DeleteAccount(ctx, account) }, account.ID},
+	} {
+		ctx, endings := caller.CollectEndings(caller.Into(t.Context(), caller.Caller{Tenant: tenant}))
+		if err := c.change(ctx); err != nil {
+			t.Fatalf("%s: %v", c.what, err)
+		}
+		var want caller.IDs
+		if !c.want.IsZero() {
+			want = want.With(c.want)
+		}
+		if named := caller.ParseEnded([]byte(endings.Header()))[tenant]; named != want {
+			t.Errorf("%s names %x, want %x", c.what, named, want)
+		}
+	}
 }

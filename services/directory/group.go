@@ -139,7 +139,7 @@ func (s *Service) UpdateGroup(ctx context.Context, at id.Ref, in directoryapi.Ne
 			return err
 		}
 		g.ModifiedAt = s.now()
-		return tx.UpdateGroup(ctx, g)
+		return tx.UpdateGroup(ctx, former, g)
 	})
 	if errors.Is(err, apierr.Exists) {
 		err = duplicateGroupError(g)

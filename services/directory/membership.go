@@ -83,6 +83,6 @@ func (s *Service) DeleteMembership(ctx context.Context, at id.Ref) error {
 		if err := refuseMirror(ctx, tx, at.Tenant, m.DirectoryID, "the memberships of its groups"); err != nil {
 			return err
 		}
-		return tx.DeleteMembership(ctx, at.Tenant, at.ID)
+		return tx.DeleteMembership(ctx, m)
 	})
 }

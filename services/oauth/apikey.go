@@ -50,6 +50,19 @@ func (s *Service) APIKey(ctx context.Context, tenant id.ID, keyID string) (store
 	return s.unsealSecret(s.store.APIKey(ctx, tenant, keyID))
 }
 
+// signingKey returns an API key of the tenant with its secret, as of at most 50 ms ago, or
+// apierr.NotFound. It never returns a key of another tenant.
+func (s *Service) signingKey(ctx context.Context, tenant id.ID, keyID string) (store.APIKey, error) {
+	if !isAPIKeyID(keyID) {
+		return store.APIKey{}, apierr.NotFound
+	}
+	k, err := s.store.FindAPIKey(ctx, keyID)
+	if err == nil && k.TenantID != tenant {
+		return store.APIKey{}, apierr.NotFound
+	}
+	return s.unsealSecret(k, err)
+}
+
 // ReadAPIKey returns an API key as APIKey does, for a client that reads the resource. It returns
 // apierr.NotFound for a key whose account was deleted, whose event deletes the key a moment later.
 func (s *Service) ReadAPIKey(ctx context.Context, tenant id.ID, keyID string) (store.APIKey, error) {
@@ -210,7 +223,7 @@ func (s *Service) EnsureKey(ctx context.Context, in oauthapi.EnsureKey) (oauthap
 
 // UpdateAPIKey changes the members that the body names. A key is revoked (disabled) by
 // the status DISABLED, which can be undone: it authenticates no request, and the tokens
-// that it signed are refused. Other processes learn of the change as keycache.go says.
+// that it signed are refused.
 func (s *Service) UpdateAPIKey(ctx context.Context, tenant id.ID, keyID string, in APIKeyChange) (store.APIKey, error) {
 	var k store.APIKey
 	if !isAPIKeyID(keyID) {
@@ -220,25 +233,22 @@ func (s *Service) UpdateAPIKey(ctx context.Context, tenant id.ID, keyID string, 
 		if k, err = tx.LockAPIKey(ctx, tenant, keyID); err != nil {
 			return err
 		}
+		before := k
 		k.Status, err = field.Enum(in.Status, "status", k.Status, directoryapi.Enabled, directoryapi.Disabled)
 		if err := field.First(err, in.apply(&k)); err != nil {
 			return err
 		}
 		k.ModifiedAt = s.now()
-		return tx.UpdateAPIKey(ctx, k)
+		return tx.UpdateAPIKey(ctx, before, k)
 	})
-	s.invalidateKey(tenant, keyID)
 	return s.unsealSecret(k, err)
 }
 
 // DeleteAPIKey revokes an API key for good, or returns apierr.NotFound. The tokens that
-// the key signed are invalid from then on. Other processes learn of the deletion as
-// keycache.go says.
+// the key signed are invalid from then on.
 func (s *Service) DeleteAPIKey(ctx context.Context, tenant id.ID, keyID string) error {
 	if !isAPIKeyID(keyID) {
 		return apierr.NotFound
 	}
-	err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteAPIKey(ctx, tenant, keyID) })
-	s.invalidateKey(tenant, keyID)
-	return err
+	return s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteAPIKey(ctx, tenant, keyID) })
 }

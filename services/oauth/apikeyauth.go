@@ -4,11 +4,12 @@ import (
 	"context"
 	"crypto/subtle"
 	"errors"
+	"slices"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
-	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth/store"
@@ -27,7 +28,7 @@ func (s *Service) Authenticate(ctx context.Context, in oauthapi.Authenticate) (o
 	if directoryapi.IsAgentKey(in.ID) {
 		k, err := s.peers.Directory.AuthenticateAgent(ctx, directoryapi.AuthenticateAgent{ID: in.ID, Secret: in.Secret})
 		return oauthapi.Key{TenantID: k.TenantID, ID: k.ID, Status: directoryapi.Enabled, Name: k.Name, CreatedAt: k.CreatedAt,
-			ModifiedAt: k.CreatedAt}, err
+			ModifiedAt: k.CreatedAt, DependsOn: []id.ID{k.AgentID}}, err
 	}
 	if !isAPIKeyID(in.ID) {
 		in.ID = "" // the id of no key, for the same query
@@ -36,39 +37,24 @@ func (s *Service) Authenticate(ctx context.Context, in oauthapi.Authenticate) (o
 	if k, err = s.verifySecret(in.Secret, k, err); err != nil {
 		return oauthapi.Key{}, err
 	}
-	isAdministrator, err := s.isAdministratorKey(ctx, k)
+	return s.managementKey(ctx, k)
+}
+
+// managementKey returns an API key whose account is an administrator, with what that depends on, or
+// errBadAPIKey.
+func (s *Service) managementKey(ctx context.Context, k store.APIKey) (oauthapi.Key, error) {
+	access, err := s.checkAdministrator(ctx, k)
 	if err != nil {
 		return oauthapi.Key{}, err
 	}
-	if !isAdministrator {
-		return oauthapi.Key{}, errBadAPIKey
-	}
+	k.DependsOn = append(slices.Clone(access.DependsOn), store.APIKeyResource(k.ID))
 	return k.Key, nil
 }
 
-// checkCallerKey refuses a request whose API key was disabled or deleted more than
-// keyMaxAge ago. The gateway has authenticated the key before, but a gateway that missed
-// the notification of the change uses a cached answer for up to a second.
-func (s *Service) checkCallerKey(ctx context.Context, tenant id.ID) error {
-	key := caller.From(ctx).Key
-	if key == "" {
-		return nil
-	}
-	k, err := s.signingKey(ctx, tenant, key)
-	if errors.Is(err, apierr.NotFound) || err == nil && k.Status != directoryapi.Enabled {
-		return errBadAPIKey
-	}
-	return err
-}
-
-// isAdministratorKey reports whether the account of an API key is an administrator of its
-// tenant. It returns an error, and not false, where the application service fails.
-func (s *Service) isAdministratorKey(ctx context.Context, k store.APIKey) (bool, error) {
-	_, err := s.peers.Application.Administrator(caller.WithTenant(ctx, k.TenantID), directoryapi.Ref{Tenant: k.TenantID, ID: k.AccountID})
-	if apierr.IsRefusal(err) {
-		return false, nil
-	}
-	return err == nil, err
+// AccessChanges returns the API keys that have changed since a position, so that the gateways can
+// invalidate the answers that they keep (cache.Answers).
+func (s *Service) AccessChanges(_ context.Context, after cache.Position) (cache.Page, error) {
+	return s.store.APIKeyChanges(after), nil
 }
 
 // verifySecret verifies the secret of an API key and that the key is enabled, and returns

@@ -101,7 +101,7 @@ func (s *Service) checkAssertionSigner(ctx context.Context, k store.APIKey) erro
 	if k.Status != directoryapi.Enabled {
 		return apierr.TokenSignature.Because("the API key that signed the assertion is not enabled")
 	}
-	err := s.checkAdministratorKey(ctx, k)
+	_, err := s.checkAdministrator(ctx, k)
 	if errors.Is(err, errBadAPIKey) {
 		err = apierr.TokenSignature.Because("the API key that signed the assertion is not one of an enabled administrator of the tenant")
 	}

@@ -32,7 +32,7 @@ func (s *Service) clientCredentialsGrant(ctx context.Context, in TokenRequest) (
 	k, err = s.verifySecret(secret, k, err)
 	user := subject{account: k.AccountID}
 	if err == nil {
-		err = s.checkSubjectAccess(ctx, in.Tenant, in.Application, user, s.checkRecentAccess)
+		_, err = s.checkAccess(ctx, user.accessRequest(in.Tenant, in.Application))
 	}
 	if err != nil {
 		if status := apierr.From(err).Status; status == http.StatusBadRequest || status == http.StatusUnauthorized {

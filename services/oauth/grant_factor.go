@@ -30,7 +30,7 @@ func (s *Service) secondFactorGrant(ctx context.Context, in TokenRequest) (Issue
 	}
 	user := subject{redeemed.Account, redeemed.Organization, true}
 	if err == nil {
-		err = s.checkSubjectAccess(ctx, in.Tenant, in.Application, user, s.checkAccess)
+		_, err = s.checkAccess(ctx, user.accessRequest(in.Tenant, in.Application))
 	}
 	if err != nil {
 		return IssuedTokens{}, withOAuthError(err, "invalid_grant")

@@ -20,7 +20,7 @@ func (s *Service) refreshTokenGrant(ctx context.Context, in TokenRequest) (Issue
 	}
 	refresh, err := s.checkToken(ctx, in.Tenant, in.Application, text, s.store.Token, store.Refresh)
 	if err == nil {
-		_, err = s.checkTokenAccess(ctx, refresh, true, s.checkRecentAccess)
+		err = s.checkTokenAccess(ctx, refresh, s.checkAccess)
 	}
 	if err != nil {
 		return IssuedTokens{}, refreshTokenError(err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
@@ -124,12 +125,12 @@ func (s *Service) applicationSigningKey(ctx context.Context, tenant, application
 		return "", err
 	}
 	for _, key := range keys {
-		isAdministrator, err := s.isAdministratorKey(ctx, key)
-		if err != nil {
-			return "", err
-		}
-		if isAdministrator {
+		_, err := s.checkAdministrator(ctx, key)
+		if err == nil {
 			return key.ID, nil
+		}
+		if !errors.Is(err, errBadAPIKey) {
+			return "", err
 		}
 	}
 	return "", apierr.NotFound.Because("no enabled API key of an administrator can sign for the application")
@@ -199,7 +200,15 @@ func (s *Service) ValidateToken(ctx context.Context, in oauthapi.ValidateToken) 
 	if err != nil {
 		return oauthapi.ValidToken{}, err
 	}
-	account, err := s.checkTokenAccess(ctx, t, false, s.checkAccess)
+	var account directoryapi.Account
+	err = s.checkTokenAccess(ctx, t, func(ctx context.Context, request applicationapi.CheckAccess) (directoryapi.Access, error) {
+		access, err := s.peers.Application.CheckAccess(ctx, request)
+		if err == nil {
+			account, err = s.enabledAccount(ctx, directoryapi.Ref{Tenant: t.TenantID, ID: t.AccountID})
+			access.Account = account
+		}
+		return access, err
+	})
 	if err != nil {
 		return oauthapi.ValidToken{}, err
 	}
@@ -207,6 +216,18 @@ func (s *Service) ValidateToken(ctx context.Context, in oauthapi.ValidateToken) 
 	return oauthapi.ValidToken{
 		Account: account, Organization: t.OrganizationID, ExpiresAt: t.ExpiresAt, SecondFactor: t.SecondFactor,
 	}, nil
+}
+
+// enabledAccount reads an account, and refuses one that is not enabled.
+func (s *Service) enabledAccount(ctx context.Context, at directoryapi.Ref) (directoryapi.Account, error) {
+	account, err := s.peers.Directory.Account(ctx, at)
+	switch {
+	case errors.Is(err, apierr.NotFound):
+		return account, apierr.TokenAccountDisabled.Because("the account was deleted")
+	case err == nil && account.Status != directoryapi.Enabled:
+		return account, apierr.TokenAccountDisabled.Because("the account has the status %s", account.Status)
+	}
+	return account, err
 }
 
 // KeysOf returns the API keys of an account without their secrets, at most list.MaxLimit.

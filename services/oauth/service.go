@@ -19,7 +19,6 @@ import (
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
-	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
@@ -35,12 +34,9 @@ type Service struct {
 	cfg   Config
 	dummy store.APIKey // in place of a key that does not exist, so that its check takes the same time
 
-	keyDerivations    keyDerivations
-	signingKeys       *cache.Cache[tenantKeyID, store.APIKey] // keys of a tenant, which sign tokens
-	keysByID          *cache.Cache[string, store.APIKey]      // keys of all tenants, which sign requests; the dummy for an unknown id
-	administratorKeys *cache.Cache[string, struct{}]          // ids of keys whose account is an administrator of its tenant
-	accessCache       *accessCache
-	tokens            metric.Int64Counter
+	keyDerivations keyDerivations
+	accesses       *accesses
+	tokens         metric.Int64Counter
 
 	nonceInserts          groupCommit[store.Nonce]
 	accessTokenInserts    groupCommit[store.Token] // of the client credentials grant
@@ -52,8 +48,6 @@ type Peers struct {
 	Directory   directoryapi.API
 	Application applicationapi.API
 	MFA         mfaapi.API
-
-	Remote bool // the peers run in other processes: checks of access are cached (access.go)
 }
 
 // Config has the addresses and the alias of the deployment, as clients know them.
@@ -66,10 +60,7 @@ type Config struct {
 // New returns the service.
 func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time, cfg Config) *Service {
 	svc := &Service{store: s, peers: peers, ring: ring, now: now, cfg: cfg,
-		signingKeys: newKeyCache[tenantKeyID, store.APIKey]("keys", now), keysByID: newKeyCache[string, store.APIKey]("signers", now),
-		administratorKeys: newKeyCache[string, struct{}]("administrators", now),
-		accessCache:       newAccessCache(peers, now),
-		keyDerivations:    newKeyDerivations(), tokens: newTokenCounter()}
+		accesses: newAccesses(peers, now), keyDerivations: newKeyDerivations(), tokens: newTokenCounter()}
 	svc.nonceInserts.write = svc.useNonces
 	svc.accessTokenInserts.write = svc.insertAccessTokens
 	svc.refreshedTokenInserts.write = svc.insertRefreshedTokens

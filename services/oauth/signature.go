@@ -54,14 +54,15 @@ func (s *Service) VerifySignature(ctx context.Context, in oauthapi.VerifySignatu
 	if !hmac.Equal([]byte(requestSignature(k.Secret, in)), []byte(in.Signature)) || k.ID != in.ID {
 		return oauthapi.Key{}, errBadAPIKey
 	}
-	if err := s.checkAdministratorKey(ctx, k); err != nil {
+	key, err := s.managementKey(ctx, k)
+	if err != nil {
 		return oauthapi.Key{}, err
 	}
 	ctx = caller.WithTenant(ctx, k.TenantID)
 	if err := s.nonceInserts.add(ctx, store.Nonce{TenantID: k.TenantID, KeyID: k.ID, Nonce: in.Nonce}); err != nil {
 		return oauthapi.Key{}, err
 	}
-	return k.Key, nil
+	return key, nil
 }
 
 // errNonce refuses a request whose nonce was used already, or whose API key is disabled: the
@@ -97,7 +98,7 @@ func (s *Service) useNonces(ctx context.Context, list []store.Nonce) []error {
 }
 
 // ManagementKey returns the enabled API key of an administrator by its id, without a check of
-// its secret, as of at most keyMaxAge ago.
+// its secret.
 func (s *Service) ManagementKey(ctx context.Context, in oauthapi.ManagementKey) (oauthapi.Key, error) {
 	k, err := s.keyOrDummy(ctx, in.ID)
 	if err != nil {
@@ -106,39 +107,20 @@ func (s *Service) ManagementKey(ctx context.Context, in oauthapi.ManagementKey) 
 	if k.ID != in.ID || k.Status != directoryapi.Enabled {
 		return oauthapi.Key{}, errBadAPIKey
 	}
-	if err := s.checkAdministratorKey(ctx, k); err != nil {
-		return oauthapi.Key{}, err
-	}
-	return k.Key, nil
+	return s.managementKey(ctx, k)
 }
 
-// keyOrDummy returns the API key with an id, of any tenant, as of at most keyMaxAge ago. For
-// an unknown id it returns the dummy key, so that the check that follows takes the same
-// time.
+// keyOrDummy returns the API key with an id, of any tenant, with its secret. For an unknown id it
+// returns the dummy key, so that the check that follows takes the same time.
 func (s *Service) keyOrDummy(ctx context.Context, keyID string) (store.APIKey, error) {
 	if !isAPIKeyID(keyID) {
 		return s.unsealSecret(s.dummy, nil)
 	}
-	return s.keysByID.Get(ctx, keyID, func(ctx context.Context) (store.APIKey, error) {
-		k, err := s.store.FindAPIKey(ctx, keyID)
-		if errors.Is(err, apierr.NotFound) {
-			k, err = s.dummy, nil
-		}
-		return s.unsealSecret(k, err)
-	})
-}
-
-// checkAdministratorKey refuses an API key whose account is not an administrator of its
-// tenant, as of at most keyMaxAge ago.
-func (s *Service) checkAdministratorKey(ctx context.Context, k store.APIKey) error {
-	_, err := s.administratorKeys.Get(ctx, k.ID, func(ctx context.Context) (struct{}, error) {
-		isAdministrator, err := s.isAdministratorKey(ctx, k)
-		if err == nil && !isAdministrator {
-			err = errBadAPIKey
-		}
-		return struct{}{}, err
-	})
-	return err
+	k, err := s.store.FindAPIKey(ctx, keyID)
+	if errors.Is(err, apierr.NotFound) {
+		k, err = s.dummy, nil
+	}
+	return s.unsealSecret(k, err)
 }
 
 // requestSignature computes the signature of a request with the secret of an API key.

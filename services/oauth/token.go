@@ -10,7 +10,6 @@ import (
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
-	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/secure"
@@ -203,32 +202,20 @@ func (s *Service) matchesStoredToken(t store.Token, p verifiedToken) bool {
 		(p.org == "" && t.OrganizationID.IsZero() || s.cfg.Base.Is(p.org, "organizations", t.OrganizationID))
 }
 
-// accessChecker is the method checkAccess or checkRecentAccess.
-type accessChecker func(context.Context, applicationapi.CheckAccess) (directoryapi.Account, error)
-
-// checkSubjectAccess refuses an account that may not act through the application, or not
-// through the organization that its login named.
-func (s *Service) checkSubjectAccess(ctx context.Context, tenant, application id.ID, user subject, check accessChecker) error {
-	request := user.accessRequest(tenant, application)
-	request.Brief = true
-	_, err := check(ctx, request)
-	return err
-}
+// accessChecker is the method checkAccess, or a function that asks each time.
+type accessChecker func(context.Context, applicationapi.CheckAccess) (directoryapi.Access, error)
 
 func (s subject) accessRequest(tenant, application id.ID) applicationapi.CheckAccess {
 	return applicationapi.CheckAccess{Tenant: tenant, Application: application, Account: s.account, Organization: s.organization}
 }
 
-// checkTokenAccess returns the account of a token, or refuses one that may not act any
-// more. It also refuses a token whose login was before a change of the account's password,
-// where the policy of the application revokes such tokens: passwordChanged (handlers.go)
-// deletes them, but only when Kafka has delivered the event.
-func (s *Service) checkTokenAccess(ctx context.Context, t store.Token, brief bool, check accessChecker) (directoryapi.Account, error) {
-	request := subjectOf(t).accessRequest(t.TenantID, t.ApplicationID)
-	request.Brief = brief
-	account, err := check(ctx, request)
+// checkTokenAccess refuses a token whose account may not act any more. It also refuses one whose login was
+// before a change of the account's password, where the policy of the application revokes such tokens:
+// passwordChanged (handlers.go) deletes them, but only when Kafka has delivered the event.
+func (s *Service) checkTokenAccess(ctx context.Context, t store.Token, check accessChecker) error {
+	account, err := check(ctx, subjectOf(t).accessRequest(t.TenantID, t.ApplicationID))
 	if err != nil {
-		return account, err
+		return err
 	}
 	changed, login := account.PasswordModifiedAt, t.ID.Time()
 	if !t.RefreshID.IsZero() {
@@ -237,61 +224,45 @@ func (s *Service) checkTokenAccess(ctx context.Context, t store.Token, brief boo
 	// The first password of an account is not a change. It is excluded, because the clocks of
 	// two processes may differ by more than the time from a registration to a login.
 	if changed == nil || !changed.After(account.CreatedAt) || login.After(*changed) {
-		return account, nil
+		return nil
 	}
 	policy, err := s.store.CachedPolicy(ctx, t.TenantID, t.ApplicationID)
 	switch {
 	case err == nil && !policy.RevokeTokensOnPasswordChange:
-		return account, nil
+		return nil
 	case err != nil && !errors.Is(err, apierr.NotFound): // the default policy revokes the token
-		return account, err
+		return err
 	}
-	return account, apierr.TokenRevoked.Because("the password of the account was changed after the login of the token")
+	return apierr.TokenRevoked.Because("the password of the account was changed after the login of the token")
 }
 
 // Validate is token introspection (in place of RFC 7662). It returns a valid access token; a
 // refresh token is none (apierr.TokenSignature), so that nobody takes one for a login. The errors
 // and their order are those of docs/interface/errors.md#failed-validation, with apierr.NotFound
-// for the application and apierr.Unauthorized for the caller's API key.
+// for the application.
 func (s *Service) Validate(ctx context.Context, tenant, application id.ID, text secure.Secret) (store.Token, error) {
-	if err := s.checkCallerKey(ctx, tenant); err != nil {
-		return store.Token{}, err
-	}
-	t, err := s.checkToken(ctx, tenant, application, text, s.recentToken, store.Access)
+	t, err := s.checkToken(ctx, tenant, application, text, s.store.RecentToken, store.Access)
 	if err == nil {
-		_, err = s.checkTokenAccess(ctx, t, true, s.checkRecentAccess)
+		err = s.checkTokenAccess(ctx, t, s.checkAccess)
 	}
 	return t, s.notFoundOr(ctx, tenant, application, err)
 }
 
-// tokenReader is the method Token of the store, or recentToken.
+// tokenReader is the method Token or RecentToken of the store.
 type tokenReader func(ctx context.Context, kind store.TokenKind, tenant, token id.ID) (store.Token, error)
-
-// recentToken returns a token as of at most 50 ms ago. A client sees its own changes at
-// once.
-func (s *Service) recentToken(ctx context.Context, kind store.TokenKind, tenant, token id.ID) (store.Token, error) {
-	if caller.Changed(ctx) {
-		return s.store.Token(ctx, kind, tenant, token)
-	}
-	return s.store.RecentToken(ctx, kind, tenant, token)
-}
 
 // LiveToken returns a token that has not expired, with its JWT, or apierr.NotFound, also
 // where the API key that signed the token was deleted, as nothing can verify its JWT, or its account or
 // application was.
 func (s *Service) LiveToken(ctx context.Context, kind store.TokenKind, tenant, token id.ID) (store.TokenWithJWT, error) {
-	t, err := s.recentToken(ctx, kind, tenant, token)
+	t, err := s.store.RecentToken(ctx, kind, tenant, token)
 	switch {
 	case err != nil:
 		return store.TokenWithJWT{}, err
 	case !t.ExpiresAt.After(s.now()):
 		return store.TokenWithJWT{}, apierr.NotFound
 	}
-	readKey := s.signingKey
-	if caller.Changed(ctx) {
-		readKey = s.APIKey
-	}
-	key, err := readKey(ctx, tenant, t.KeyID)
+	key, err := s.signingKey(ctx, tenant, t.KeyID)
 	if err != nil {
 		return store.TokenWithJWT{}, err
 	}
@@ -304,9 +275,10 @@ func (s *Service) LiveToken(ctx context.Context, kind store.TokenKind, tenant, t
 
 // checkOwners returns apierr.NotFound for a token whose account or application was deleted: the events
 // of these delete it, too, but a moment later (docs/interface/conventions.md#cascades). The owners of a
-// token that may be used exist, which is cached; only those of any other are read.
+// token that may be used exist, which the validation that redirects here has just asked; only those of any
+// other are read.
 func (s *Service) checkOwners(ctx context.Context, t store.Token) error {
-	if s.checkSubjectAccess(ctx, t.TenantID, t.ApplicationID, subjectOf(t), s.checkRecentAccess) == nil {
+	if _, err := s.checkAccess(ctx, subjectOf(t).accessRequest(t.TenantID, t.ApplicationID)); err == nil {
 		return nil
 	}
 	_, err := s.peers.Directory.Account(ctx, directoryapi.Ref{Tenant: t.TenantID, ID: t.AccountID})

@@ -295,20 +295,53 @@ func TestTokensOfAKeyThatMayNotBeUsed(t *testing.T) {
 	}
 }
 
-// A key that another process disabled is refused within 100 ms.
-func TestCachedKeysDie(t *testing.T) {
+// An API key is not read again while nothing changes. A key that another process disables is refused as soon
+// as PostgreSQL has notified this one, and at once for the client that has disabled it.
+func TestAKeyThatAnotherProcessDisablesSignsNothing(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	token := d.LogIn(t, d.Site).Access
-	validate(t, d, d.Site, token, nil)
-	if _, err := d.DB.Exec(t.Context(), `UPDATE api_keys SET status = 'DISABLED' WHERE tenant_id = $1 AND id = $2`, d.Tenant,
-		d.Key); err != nil {
-		t.Fatal(err)
+	replica, token := d.Replica(t), d.LogIn(t, d.Site).Access
+	ended := caller.Into(t.Context(), caller.Caller{Tenant: d.Tenant, Ended: caller.IDs("").With(store.APIKeyResource(d.Key))})
+	silently := func(status string) {
+		t.Helper()
+		if _, err := d.DB.Exec(t.Context(), `UPDATE api_keys SET status = $3 WHERE tenant_id = $1 AND id = $2`, d.Tenant, d.Key, status); err != nil {
+			t.Fatal(err)
+		}
 	}
-	d.Clock.Move(99 * time.Millisecond)
-	validate(t, d, d.Site, token, nil)
-	d.Clock.Move(time.Millisecond)
-	validate(t, d, d.Site, token, apierr.TokenSignature)
+	worktest.Await(t, "the key not to be read", func() bool {
+		_, _ = replica.Validate(t.Context(), d.Tenant, d.Application, token)
+		silently(directoryapi.Disabled)
+		_, err := replica.Validate(t.Context(), d.Tenant, d.Application, token)
+		if _, err := replica.Validate(ended, d.Tenant, d.Application, token); !errors.Is(err, apierr.TokenSignature) {
+			t.Fatalf("for the client that has disabled the key: %v", err)
+		}
+		silently(directoryapi.Enabled)
+		if _, err := replica.Validate(ended, d.Tenant, d.Application, token); err != nil {
+			t.Fatalf("for the client that has enabled the key: %v", err)
+		}
+		return err == nil
+	})
+	reported := worktest.Changes(t, replica.AccessChanges)
+	ctx, endings := caller.CollectEndings(caller.Into(t.Context(), caller.Caller{Tenant: d.Tenant}))
+	change := func(in oauth.APIKeyChange) {
+		t.Helper()
+		if _, err := d.Service.UpdateAPIKey(ctx, d.Tenant, d.Key, in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(oauth.APIKeyChange{NewAPIKey: oauth.NewAPIKey{Name: field.Some("x")}, Status: field.Some(directoryapi.Enabled)})
+	if header := endings.Header(); header != "" {
+		t.Errorf("a save of a key with the same status names %q", header)
+	}
+	change(oauth.APIKeyChange{Status: field.Some(directoryapi.Disabled)})
+	if named := caller.ParseEnded([]byte(endings.Header()))[d.Tenant]; named != caller.From(ended).Ended {
+		t.Errorf("the end of a key names %x", named)
+	}
+	worktest.Await(t, "the other process to refuse the key", func() bool {
+		_, err := replica.Validate(t.Context(), d.Tenant, d.Application, token)
+		return errors.Is(err, apierr.TokenSignature)
+	})
+	worktest.Await(t, "the report of the change", func() bool { changed, _ := reported(store.APIKeyResource(d.Key)); return changed })
 }
 
 // A token that one process revokes is refused by every other at once, also under load.
@@ -356,6 +389,7 @@ func TestTheTokenOfAValidationIsNotReadAgain(t *testing.T) {
 	d := oauthtest.Open(t)
 	replica := d.Replica(t)
 	issued := d.LogIn(t, d.Site)
+	ended := caller.Into(t.Context(), caller.Caller{Ended: caller.IDs("").With(issued.AccessTokenID)})
 	live := func() (store.TokenWithJWT, error) {
 		return replica.LiveToken(t.Context(), store.Access, d.Tenant, issued.AccessTokenID)
 	}
@@ -377,15 +411,15 @@ func TestTheTokenOfAValidationIsNotReadAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := replica.Validate(t.Context(), d.Tenant, d.Application, issued.Access)
-		_, later := replica.Validate(caller.IntoChanged(t.Context()), d.Tenant, d.Application, issued.Access)
+		_, later := replica.Validate(ended, d.Tenant, d.Application, issued.Access)
 		if !errors.Is(later, apierr.TokenSignature) {
-			t.Fatalf("after a change of the tenant the token is not read: %v", later)
+			t.Fatalf("after its end the token is not read: %v", later)
 		}
 		if _, err := d.DB.Exec(t.Context(), `UPDATE access_tokens SET expires_at = expires_at - interval '1 s' WHERE tenant_id = $1 AND id = $2`,
 			d.Tenant, issued.AccessTokenID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := replica.Validate(caller.IntoChanged(t.Context()), d.Tenant, d.Application, issued.Access); err != nil {
+		if _, err := replica.Validate(ended, d.Tenant, d.Application, issued.Access); err != nil {
 			t.Fatal(err)
 		}
 		return err == nil

@@ -208,14 +208,11 @@ func (s *Service) checkSigningKey(ctx context.Context, before WebConfig, link fi
 	if err != nil {
 		return "", err
 	}
-	isAdministrator, err := s.isAdministratorKey(ctx, k)
-	if err != nil {
-		return "", err
-	}
-	if !isAdministrator || k.Status != directoryapi.Enabled {
+	_, err = s.checkAdministrator(ctx, k)
+	if errors.Is(err, errBadAPIKey) || err == nil && k.Status != directoryapi.Enabled {
 		return "", refused
 	}
-	return keyID, nil
+	return keyID, err
 }
 
 // apply checks the members of a body and writes them into a web config. key is the id of

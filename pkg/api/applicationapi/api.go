@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
-	"github.com/doorward/doorward/pkg/changefeed"
+	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/redirecturi"
@@ -70,19 +70,20 @@ type API interface {
 	// TokenApplicationDisabled, TokenStoreDisabled or TokenAccountUnreachable; apierr.NotFound
 	// for an application that does not exist. Where the login named an organization, the last
 	// two are also returned where the organization is disabled now, or no longer mapped, or no
-	// longer has the account, though the account is in other stores of the application.
-	CheckAccess(context.Context, CheckAccess) (Access, error)
+	// longer has the account, though the account is in other stores of the application. The answer
+	// is as of at most 50 ms ago. What it depends on is reported by AccessChanges of this and of the
+	// directory service.
+	CheckAccess(context.Context, CheckAccess) (directoryapi.Access, error)
 
 	// AccessChanges returns the applications and organizations that have changed since a
-	// position, themselves or in their account store mappings (changefeed): it invalidates cached
-	// answers of CheckAccess.
-	AccessChanges(context.Context, changefeed.Position) (changefeed.Page, error)
+	// position, themselves or in their account store mappings (cache.Answers).
+	AccessChanges(context.Context, cache.Position) (cache.Page, error)
 
 	// Administrator returns an account if it is an administrator of its tenant: an account in
 	// the account stores of the built-in application, whatever the status of that application.
 	// It returns apierr.TokenAccountDisabled, TokenStoreDisabled or TokenAccountUnreachable as
 	// CheckAccess does, and NotFound for a tenant without a built-in application.
-	Administrator(context.Context, directoryapi.Ref) (directoryapi.Account, error)
+	Administrator(context.Context, directoryapi.Ref) (directoryapi.Access, error)
 
 	// HasAccount reports whether an account is in an account store of the application, whatever the
 	// status of the account, the application, the store and an organization between them. It
@@ -201,10 +202,6 @@ type CompleteLogin struct {
 	// AccountStore and NameKey restrict the login as those of Login do.
 	AccountStore href.Link `json:"accountStore,omitzero"`
 	NameKey      string    `json:"nameKey,omitempty"`
-	// FreshAccount is the account as the directory service has just read it, enabled and in an
-	// enabled directory. Where that directory is an account store of the login, the
-	// account is not read again. It may be nil.
-	FreshAccount *directoryapi.Account `json:"freshAccount,omitempty"`
 }
 
 // LoggedIn is the account that logged in.
@@ -221,21 +218,6 @@ type CheckAccess struct {
 	Account     id.ID `json:"account"`
 	// Organization is the organization that the account's login named; zero: none.
 	Organization id.ID `json:"organization,omitzero"`
-	// Brief and Recent are those of directoryapi.CheckAccess.
-	Brief  bool `json:"brief,omitempty"`
-	Recent bool `json:"recent,omitempty"`
-	// WithDependencies, with Brief and without Recent, asks for DependsOn, so that the caller can cache the
-	// answer. The answer itself then comes from no cache.
-	WithDependencies bool `json:"withDependencies,omitempty"`
-}
-
-// Access is an account that may act through an application.
-type Access struct {
-	directoryapi.Account
-	// DependsOn are the resources whose change may end the access. Their changes are reported by
-	// AccessChanges of the application and of the directory service. It is empty where the
-	// caller may not cache the answer.
-	DependsOn []id.ID `json:"dependsOn,omitempty"`
 }
 
 // HasAccountRequest is the request of API.HasAccount.

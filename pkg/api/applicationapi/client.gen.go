@@ -6,7 +6,7 @@ import (
 	"context"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
-	"github.com/doorward/doorward/pkg/changefeed"
+	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/rpc"
 )
 
@@ -43,16 +43,16 @@ func (c client) CompleteLogin(ctx context.Context, in CompleteLogin) (LoggedIn, 
 	return rpc.Call[CompleteLogin, LoggedIn](ctx, c.Peer, "application.CompleteLogin", in)
 }
 
-func (c client) CheckAccess(ctx context.Context, in CheckAccess) (Access, error) {
-	return rpc.Call[CheckAccess, Access](ctx, c.Peer, "application.CheckAccess", in)
+func (c client) CheckAccess(ctx context.Context, in CheckAccess) (directoryapi.Access, error) {
+	return rpc.Call[CheckAccess, directoryapi.Access](ctx, c.Peer, "application.CheckAccess", in)
 }
 
-func (c client) AccessChanges(ctx context.Context, in changefeed.Position) (changefeed.Page, error) {
-	return rpc.Call[changefeed.Position, changefeed.Page](ctx, c.Peer, "application.AccessChanges", in)
+func (c client) AccessChanges(ctx context.Context, in cache.Position) (cache.Page, error) {
+	return rpc.Call[cache.Position, cache.Page](ctx, c.Peer, "application.AccessChanges", in)
 }
 
-func (c client) Administrator(ctx context.Context, in directoryapi.Ref) (directoryapi.Account, error) {
-	return rpc.Call[directoryapi.Ref, directoryapi.Account](ctx, c.Peer, "application.Administrator", in)
+func (c client) Administrator(ctx context.Context, in directoryapi.Ref) (directoryapi.Access, error) {
+	return rpc.Call[directoryapi.Ref, directoryapi.Access](ctx, c.Peer, "application.Administrator", in)
 }
 
 func (c client) HasAccount(ctx context.Context, in HasAccountRequest) (HasAccountAnswer, error) {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/apierr"
-	"github.com/doorward/doorward/pkg/changefeed"
+	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
@@ -134,12 +134,12 @@ type API interface {
 	// CheckAccess reports whether an account may act now, through one of the account stores. It
 	// returns apierr.TokenAccountDisabled for an account that was deleted or is not enabled,
 	// TokenStoreDisabled where only disabled stores contain the account, and TokenAccountUnreachable
-	// where no store contains it.
+	// where no store contains it. The answer is as of at most 50 ms ago.
 	CheckAccess(context.Context, CheckAccess) (Access, error)
 
-	// AccessChanges returns the accounts and directories that have changed since a position in a way
-	// that may end the access of an account (changefeed).
-	AccessChanges(context.Context, changefeed.Position) (changefeed.Page, error)
+	// AccessChanges returns the accounts, groups, directories and agents that have changed since a position
+	// in a way that may end or begin the access of an account or an agent (cache.Answers).
+	AccessChanges(context.Context, cache.Position) (cache.Page, error)
 
 	// Mail returns what a mail of a workflow to an account is made of. It returns apierr.NotFound when
 	// the account was deleted, the workflow is disabled, or the directory is a mirror.
@@ -533,20 +533,14 @@ type CheckAccess struct {
 	Tenant  id.ID   `json:"tenant"`
 	Account id.ID   `json:"account"`
 	Stores  []Store `json:"stores"`
-	// Brief asks for only the members TenantID, ID, DirectoryID, Status, CreatedAt and
-	// PasswordModifiedAt of the account, which is faster.
-	Brief bool `json:"brief,omitempty"`
-	// Recent, with Brief, accepts the account as it was at most 50 ms ago (cache). That needs no
-	// query where an account store is the account's directory.
-	Recent bool `json:"recent,omitempty"`
 }
 
-// Access is an account that may act.
+// Access is an account that may act. It has only the members TenantID, ID, DirectoryID, Status, CreatedAt
+// and PasswordModifiedAt.
 type Access struct {
 	Account
-	// Direct says that the directory of the account is one of the account stores. The account may
-	// act as long as AccessChanges reports neither the account nor that directory.
-	Direct bool `json:"direct,omitempty"`
+	// DependsOn are the resources whose change may end the access, which is reported by AccessChanges.
+	DependsOn []id.ID `json:"dependsOn,omitempty"`
 }
 
 // Workflow is a kind of mail to an account.

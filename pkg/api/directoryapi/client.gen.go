@@ -5,7 +5,7 @@ package directoryapi
 import (
 	"context"
 
-	"github.com/doorward/doorward/pkg/changefeed"
+	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/rpc"
 )
@@ -111,8 +111,8 @@ func (c client) CheckAccess(ctx context.Context, in CheckAccess) (Access, error)
 	return rpc.Call[CheckAccess, Access](ctx, c.Peer, "directory.CheckAccess", in)
 }
 
-func (c client) AccessChanges(ctx context.Context, in changefeed.Position) (changefeed.Page, error) {
-	return rpc.Call[changefeed.Position, changefeed.Page](ctx, c.Peer, "directory.AccessChanges", in)
+func (c client) AccessChanges(ctx context.Context, in cache.Position) (cache.Page, error) {
+	return rpc.Call[cache.Position, cache.Page](ctx, c.Peer, "directory.AccessChanges", in)
 }
 
 func (c client) Mail(ctx context.Context, in MailOf) (Mail, error) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -22,7 +23,7 @@ type Contract interface {
 type API interface {
 	// Authenticate verifies an API key and its secret as a management credential: the key must
 	// be enabled, and its account an administrator of the tenant (an account of the built-in
-	// application). It returns apierr.Unauthorized.
+	// application), as of at most 100 ms ago. It returns apierr.Unauthorized.
 	Authenticate(context.Context, Authenticate) (Key, error)
 
 	// VerifySignature verifies a request that was signed with an API key by the scheme SAuthc1
@@ -32,8 +33,12 @@ type API interface {
 	VerifySignature(context.Context, VerifySignature) (Key, error)
 
 	// ManagementKey returns an API key by its id, without a check of its secret, if it was valid
-	// as for Authenticate at most 100 ms ago. It returns apierr.Unauthorized.
+	// as for Authenticate. It returns apierr.Unauthorized.
 	ManagementKey(context.Context, ManagementKey) (Key, error)
+
+	// AccessChanges returns the API keys that were created, changed or deleted since a position
+	// (cache.Answers).
+	AccessChanges(context.Context, cache.Position) (cache.Page, error)
 
 	// EnsureKey creates an API key with a given id and secret. It is idempotent: a key with the
 	// same id, secret and account is returned, another secret or account is apierr.Exists. With
@@ -51,6 +56,9 @@ type Key struct {
 	Description *string   `json:"description"`
 	CreatedAt   time.Time `json:"createdAt"`
 	ModifiedAt  time.Time `json:"modifiedAt"`
+	// DependsOn are the resources whose change may end that the key is a management credential. They are
+	// reported by AccessChanges of this, the application and the directory service.
+	DependsOn []id.ID `json:"dependsOn,omitempty" db:"-"`
 }
 
 // Authenticate is the request to verify an API key and its secret.

@@ -5,6 +5,7 @@ package oauthapi
 import (
 	"context"
 
+	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rpc"
 )
@@ -24,6 +25,10 @@ func (c client) VerifySignature(ctx context.Context, in VerifySignature) (Key, e
 
 func (c client) ManagementKey(ctx context.Context, in ManagementKey) (Key, error) {
 	return rpc.Call[ManagementKey, Key](ctx, c.Peer, "oauth.ManagementKey", in)
+}
+
+func (c client) AccessChanges(ctx context.Context, in cache.Position) (cache.Page, error) {
+	return rpc.Call[cache.Position, cache.Page](ctx, c.Peer, "oauth.AccessChanges", in)
 }
 
 func (c client) EnsureKey(ctx context.Context, in EnsureKey) (Key, error) {
@@ -63,6 +68,7 @@ func Serve(router rpc.Router, api Contract) {
 	rpc.Serve(router, "oauth.Authenticate", api.Authenticate)
 	rpc.Serve(router, "oauth.VerifySignature", api.VerifySignature)
 	rpc.Serve(router, "oauth.ManagementKey", api.ManagementKey)
+	rpc.Serve(router, "oauth.AccessChanges", api.AccessChanges)
 	rpc.Serve(router, "oauth.EnsureKey", api.EnsureKey)
 	rpc.Serve(router, "oauth.VerifyJWT", api.VerifyJWT)
 	rpc.Serve(router, "oauth.SignAssertion", api.SignAssertion)

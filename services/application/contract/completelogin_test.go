@@ -54,16 +54,6 @@ func completedLogins(t *testing.T, s subject) {
 			}
 			in, err := s.API.CompleteLogin(t.Context(), request)
 			refuse(in, err)(t, c.want)
-			if directory, ok := map[id.ID]id.ID{jo: first, stranger: unmapped}[c.account]; ok {
-				request.FreshAccount = &directoryapi.Account{
-					TenantID: n.id, ID: c.account, DirectoryID: directory, Status: directoryapi.Enabled, Email: "jo@example.test",
-				}
-				refuse(s.API.CompleteLogin(t.Context(), request))(t, c.want)
-			} else {
-				request.FreshAccount = &directoryapi.Account{TenantID: n.id, ID: jo, DirectoryID: first,
-					Status: directoryapi.Enabled} // another one
-				refuse(s.API.CompleteLogin(t.Context(), request))(t, c.want)
-			}
 			if c.want == nil {
 				equal(t, "who is let in", in.Account.ID, c.account)
 				equal(t, "the organization, as none is named", in.Organization.IsZero(), true)

@@ -118,8 +118,11 @@ func (tx *Tx) InsertApplication(ctx context.Context, a applicationapi.Applicatio
 }
 
 // UpdateApplication writes the members that can change.
-func (tx *Tx) UpdateApplication(ctx context.Context, a applicationapi.Application) error {
-	tx.invalidateLoginOrders(a.TenantID, a.ID)
+func (tx *Tx) UpdateApplication(ctx context.Context, before, a applicationapi.Application) error {
+	tx.store.applications.InvalidateAfter(tx, id.Ref{Tenant: a.TenantID, ID: a.ID})
+	if before.Status != a.Status {
+		tx.invalidateLoginOrders(a.TenantID, a.ID)
+	}
 	return pg.MustChange(ctx, tx, `UPDATE applications SET `+pg.Set(`name, name_folded, description, status,
 		authorized_callback_uris, authorized_origin_uris, modified_at, dns_label, home_url`)+`
 		WHERE tenant_id = @tenant_id AND id = @id`, pg.Named(a, pg.Args{"name_folded": field.Fold(a.Name)}))

@@ -6,7 +6,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
-	"github.com/doorward/doorward/pkg/changefeed"
+	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
@@ -14,6 +14,7 @@ import (
 // LoginOrder has the account stores of an application in the order (priority) in which a login
 // name is looked up: the account store order, organizations expanded into their account stores.
 type LoginOrder struct {
+	Application       id.ID
 	Status            string // of the application
 	Mapped            []MappedStore
 	NamedOrganization id.ID // the organization that the login names, to which Mapped is narrowed; zero: none
@@ -200,8 +201,8 @@ func (s *Store) CachedLoginOrder(ctx context.Context, tenant, application id.ID)
 }
 
 // LoginOrderChanges returns the applications and organizations that have changed, themselves or
-// in their mappings, since a position (changefeed).
-func (s *Store) LoginOrderChanges(after changefeed.Position) changefeed.Page {
+// in their mappings, since a position.
+func (s *Store) LoginOrderChanges(after cache.Position) cache.Page {
 	return s.loginOrderFeed.After(after)
 }
 
@@ -228,7 +229,7 @@ func newLoginOrder(rows []loginOrderRow, err error) (LoginOrder, error) {
 	if err != nil {
 		return LoginOrder{}, err
 	}
-	order := LoginOrder{Status: rows[0].Status, Linking: LinkingRules{LinkingSwitches: rows[0].LinkingSwitches}}
+	order := LoginOrder{Application: rows[0].ApplicationID, Status: rows[0].Status, Linking: LinkingRules{LinkingSwitches: rows[0].LinkingSwitches}}
 	for _, r := range rows {
 		if r.MappedStore != (MappedStore{}) { // the row of an application without mappings has none
 			order.Mapped = append(order.Mapped, r.MappedStore)

@@ -119,10 +119,12 @@ func (tx *Tx) InsertOrganization(ctx context.Context, o Organization, data custo
 }
 
 // UpdateOrganization writes the members that a client can change.
-func (tx *Tx) UpdateOrganization(ctx context.Context, o Organization) error {
-	tx.invalidateLoginOrders(o.TenantID, o.ID)
-	return pg.MustChange(ctx, tx, `UPDATE organizations SET `+pg.Set(`name, name_folded, name_key, description,
-		description_folded, status, modified_at`)+` WHERE tenant_id = @tenant_id AND id = @id`, o.args())
+func (tx *Tx) UpdateOrganization(ctx context.Context, before, o Organization) error {
+	if before.Status != o.Status || before.NameKey != o.NameKey {
+		tx.invalidateLoginOrders(o.TenantID, o.ID)
+	}
+	return pg.MustChange(ctx, tx, `UPDATE organizations SET `+pg.Set(`name, name_folded, name_key, description, description_folded,
+		status, modified_at`)+` WHERE tenant_id = @tenant_id AND id = @id`, o.args())
 }
 
 // args are the values of the columns by their names.

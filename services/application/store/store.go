@@ -55,8 +55,8 @@ func New(db *pg.DB, now func() time.Time) *Store {
 			loginOrderQuery, loginOrderRow.dependsOn),
 		loginOrderFeed: pg.NewFeed(db, loginOrderChannel),
 		// An application has the ids of its default mappings, so that its cache entry is
-		// invalidated with its login order.
-		applications: pg.NewCache[applicationapi.Application](db, "application.applications", loginOrderChannel,
+		// invalidated with its login order, too.
+		applications: pg.NewCache[applicationapi.Application](db, "application.applications", "application.applications",
 			applicationQuery, nil),
 		labels: newLabelCache(now),
 	}
@@ -79,8 +79,8 @@ func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
 
 // invalidateLoginOrders removes, when the transaction commits, the login orders of applications,
 // or those that have account stores of organizations, and the applications from the caches of
-// all processes. Every change of applications, organizations, account_store_mappings and
-// account_linking_policies calls it.
+// all processes. Every change of what a login order has calls it; other changes of an application do
+// not, since that would cost the validations of its tokens.
 func (tx *Tx) invalidateLoginOrders(tenant id.ID, owners ...id.ID) {
 	for _, owner := range owners {
 		tx.store.loginOrders.InvalidateAfter(tx, id.Ref{Tenant: tenant, ID: owner})

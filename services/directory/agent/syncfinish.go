@@ -83,7 +83,9 @@ func (s *Service) finishSync(ctx context.Context, sync store.ReceivedSync) error
 		}
 	}
 	return inLockedTx(ctx, func(tx *store.Tx) error {
-		tx.DeleteUnconfirmedMembers(vanished)
+		if err := tx.DeleteUnconfirmedMembers(ctx, vanished); err != nil {
+			return err
+		}
 		return tx.FinishSync(ctx, sync, s.now())
 	})
 }

@@ -1,6 +1,7 @@
 package contract_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -43,18 +44,15 @@ func accesses(t *testing.T, s subject) {
 		},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			for _, as := range []directoryapi.CheckAccess{{}, {Brief: true}, {Brief: true, Recent: true}} {
-				as.Tenant, as.Account, as.Stores = n.id, c.account, stores(c.in...)
-				account, err := s.API.CheckAccess(t.Context(), as)
-				wantError(account, err)(t, c.want)
-				if c.want == nil {
-					wantEqual(t, "the account", account.ID, c.account)
-					wantEqual(t, "its directory", account.DirectoryID, jo.DirectoryID)
-					wantEqual(t, "that its directory is a store", account.Direct, true)
-					wantEqual(t, "its status", account.Status, directoryapi.Enabled)
-					wantEqual(t, "when it was made", account.CreatedAt.Equal(jo.CreatedAt), true)
-					wantEqual(t, "that its password has a time", account.PasswordModifiedAt != nil, true)
-				}
+			account, err := s.API.CheckAccess(t.Context(), directoryapi.CheckAccess{Tenant: n.id, Account: c.account, Stores: stores(c.in...)})
+			wantError(account, err)(t, c.want)
+			if c.want == nil {
+				wantEqual(t, "the account", account.ID, c.account)
+				wantEqual(t, "its directory", account.DirectoryID, jo.DirectoryID)
+				wantEqual(t, "what it depends on", slices.Equal(account.DependsOn, []id.ID{c.account, jo.DirectoryID}), true)
+				wantEqual(t, "its status", account.Status, directoryapi.Enabled)
+				wantEqual(t, "when it was made", account.CreatedAt.Equal(jo.CreatedAt), true)
+				wantEqual(t, "that its password has a time", account.PasswordModifiedAt != nil, true)
 			}
 		})
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/doorward/doorward/pkg/changefeed"
+	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/id"
 )
 
@@ -19,8 +19,8 @@ type Access struct {
 	CreatedAt          time.Time
 }
 
-// accessChannel is the channel of PostgreSQL notifications (NOTIFY) with the accounts and
-// directories whose access changes.
+// accessChannel is the channel of PostgreSQL notifications (NOTIFY) with the accounts, groups,
+// directories and agents whose access changes.
 const accessChannel = "directory.access"
 
 // accessCacheSize is twice the number of accounts that the cache holds, some 400 bytes each.
@@ -33,18 +33,13 @@ const accessQuery = `SELECT a.tenant_id, a.directory_id, a.status, d.status AS d
 // directory is the directory whose changes invalidate the cached access, too.
 func (a Access) directory() id.Ref { return id.Ref{Tenant: a.TenantID, ID: a.DirectoryID} }
 
-// Access returns the access of an account, or apierr.NotFound.
+// Access returns the access of an account as it was at most 50 ms ago, mostly from the cache, or
+// apierr.NotFound.
 func (s *Store) Access(ctx context.Context, tenant, account id.ID) (Access, error) {
-	return s.access.Read(ctx, id.Ref{Tenant: tenant, ID: account})
-}
-
-// RecentAccess returns the access of an account as it was at most 50 ms ago, mostly from the
-// cache.
-func (s *Store) RecentAccess(ctx context.Context, tenant, account id.ID) (Access, error) {
 	return s.access.One(ctx, id.Ref{Tenant: tenant, ID: account})
 }
 
-// AccessChanges returns the accounts and directories whose access has changed since a position.
-func (s *Store) AccessChanges(after changefeed.Position) changefeed.Page {
+// AccessChanges returns what invalidateAccess was called for since a position.
+func (s *Store) AccessChanges(after cache.Position) cache.Page {
 	return s.accessFeed.After(after)
 }

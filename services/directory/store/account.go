@@ -58,12 +58,6 @@ func withCustomData(plain list.Spec, values list.Attribute) list.Spec {
 	return spec
 }
 
-// AccountWithDirectory is an account with the status of its directory.
-type AccountWithDirectory struct {
-	directoryapi.Account
-	DirectoryStatus string
-}
-
 // Account returns an account, or apierr.NotFound.
 func (s *Store) Account(ctx context.Context, tenant, account id.ID) (directoryapi.Account, error) {
 	return pg.One[directoryapi.Account](ctx, s.db, `SELECT `+accountColumns+` FROM `+accountsWithDirectory+` WHERE 
@@ -76,13 +70,6 @@ func (s *Store) Owner(ctx context.Context, tenant id.ID) (directoryapi.Account, 
 	return pg.One[directoryapi.Account](ctx, s.db, `SELECT `+accountColumns+` FROM `+accountsWithDirectory+`
 		WHERE a.tenant_id = $1 AND a.owner AND a.directory_id IN (SELECT id FROM directories
 		WHERE tenant_id = $1 AND builtin)`, tenant)
-}
-
-// AccountWithDirectory returns an account with the status of its directory, or apierr.NotFound.
-func (s *Store) AccountWithDirectory(ctx context.Context, tenant, account id.ID) (AccountWithDirectory, error) {
-	return pg.One[AccountWithDirectory](ctx, s.db, `SELECT `+accountColumns+`, d.status AS directory_status FROM `+
-		accountsWithDirectory+`
-		WHERE a.tenant_id = $1 AND a.id = $2`, tenant, account)
 }
 
 // ListAccounts returns a page of the accounts of directories and the members of groups, each

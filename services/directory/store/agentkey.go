@@ -43,6 +43,7 @@ func (s *Store) ListAgentKeys(ctx context.Context, agent id.Ref, query list.Quer
 
 // InsertAgentKey inserts a key of an existing agent.
 func (tx *Tx) InsertAgentKey(ctx context.Context, k AgentKey) error {
+	tx.invalidateAccess(k.TenantID, k.AgentID)
 	_, err := pg.Exec(ctx, tx, `INSERT INTO agent_keys (`+agentKeyColumns+`) VALUES ($1, $2, $3, $4, $5, $6)`,
 		k.TenantID, k.ID, k.AgentID, k.Name, k.SecretDigest, k.CreatedAt)
 	return err
@@ -50,6 +51,6 @@ func (tx *Tx) InsertAgentKey(ctx context.Context, k AgentKey) error {
 
 // DeleteAgentKey removes a key of an agent, or returns apierr.NotFound.
 func (tx *Tx) DeleteAgentKey(ctx context.Context, tenant, agent id.ID, key string) error {
-	return pg.MustChange(ctx, tx, `DELETE FROM agent_keys WHERE tenant_id = $1 AND agent_id = $2 AND id = $3`, tenant,
-		agent, key)
+	tx.invalidateAccess(tenant, agent)
+	return pg.MustChange(ctx, tx, `DELETE FROM agent_keys WHERE tenant_id = $1 AND agent_id = $2 AND id = $3`, tenant, agent, key)
 }

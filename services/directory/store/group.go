@@ -130,9 +130,12 @@ func (tx *Tx) InsertGroup(ctx context.Context, g directoryapi.Group) error {
 }
 
 // UpdateGroup updates what a client can change.
-func (tx *Tx) UpdateGroup(ctx context.Context, g directoryapi.Group) error {
-	return pg.MustChange(ctx, tx, `UPDATE groups SET `+pg.Set(`name, name_folded, description, description_folded, search,
-		status, modified_at`)+` WHERE tenant_id = @tenant_id AND id = @id`, groupArgs(g))
+func (tx *Tx) UpdateGroup(ctx context.Context, before, g directoryapi.Group) error {
+	if before.Status != g.Status {
+		tx.invalidateAccess(g.TenantID, g.ID)
+	}
+	return pg.MustChange(ctx, tx, `UPDATE groups SET `+pg.Set(`name, name_folded, description, description_folded, search, status,
+		modified_at`)+` WHERE tenant_id = @tenant_id AND id = @id`, groupArgs(g))
 }
 
 // groupRow are the columns of a new group, groupArgs their values.
@@ -152,5 +155,6 @@ func describe(name string, description *string) pg.Args {
 
 // DeleteGroup removes a group with its memberships.
 func (tx *Tx) DeleteGroup(ctx context.Context, tenant, group id.ID) error {
+	tx.invalidateAccess(tenant, group)
 	return pg.MustChange(ctx, tx, `DELETE FROM groups WHERE tenant_id = $1 AND id = $2`, tenant, group)
 }

@@ -54,14 +54,16 @@ func (s *Store) GroupMemberships(ctx context.Context, group id.Ref, query list.Q
 // apierr.Exists. Both must be in the membership's directory, and the transaction must have locked
 // both (LockAccountShared, LockGroupShared).
 func (tx *Tx) InsertMembership(_ context.Context, m Membership) error {
-	tx.Queue(`INSERT INTO group_memberships (tenant_id, id, directory_id, group_id, account_id, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6)`, m.TenantID, m.ID, m.DirectoryID, m.GroupID, m.AccountID, m.CreatedAt)
+	tx.invalidateAccess(m.TenantID, m.AccountID)
+	tx.Queue(`INSERT INTO group_memberships (tenant_id, id, directory_id, group_id, account_id, created_at) VALUES ($1, $2, $3, $4, $5, $6)`,
+		m.TenantID, m.ID, m.DirectoryID, m.GroupID, m.AccountID, m.CreatedAt)
 	return nil
 }
 
 // DeleteMembership removes an account from a group.
-func (tx *Tx) DeleteMembership(ctx context.Context, tenant, membership id.ID) error {
-	return pg.MustChange(ctx, tx, `DELETE FROM group_memberships WHERE tenant_id = $1 AND id = $2`, tenant, membership)
+func (tx *Tx) DeleteMembership(ctx context.Context, m Membership) error {
+	tx.invalidateAccess(m.TenantID, m.AccountID)
+	return pg.MustChange(ctx, tx, `DELETE FROM group_memberships WHERE tenant_id = $1 AND id = $2`, m.TenantID, m.ID)
 }
 
 // MembershipCount is of how many of some groups an account is a member.

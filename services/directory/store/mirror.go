@@ -156,12 +156,12 @@ func (tx *Tx) addAwaitedMemberships(ctx context.Context, tenant, directory id.ID
 	return tx.insertMemberships(ctx, tenant, directory, ids, groups, members, now)
 }
 
-func (tx *Tx) insertMemberships(ctx context.Context, tenant, directory id.ID, ids, groups, accounts []id.ID,
-	now time.Time) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO group_memberships (tenant_id, id, directory_id, group_id, account_id,
-		created_at)
-		SELECT $1, new.id, $2, new.group_id, new.account_id, $6 FROM unnest($3::uuid[], $4::uuid[], $5::uuid[]) AS new (id,
-		group_id, account_id)
+func (tx *Tx) insertMemberships(ctx context.Context, tenant, directory id.ID, ids, groups, accounts []id.ID, now time.Time) error {
+	for _, group := range groups {
+		tx.invalidateAccess(tenant, group)
+	}
+	_, err := pg.Exec(ctx, tx, `INSERT INTO group_memberships (tenant_id, id, directory_id, group_id, account_id, created_at)
+		SELECT $1, new.id, $2, new.group_id, new.account_id, $6 FROM unnest($3::uuid[], $4::uuid[], $5::uuid[]) AS new (id, group_id, account_id)
 		ON CONFLICT (tenant_id, group_id, account_id) DO NOTHING`, tenant, directory, ids, groups, accounts, now)
 	return err
 }
@@ -424,7 +424,7 @@ func (s *Store) DirectoriesWithAbsent(ctx context.Context) ([]AbsentIn, error) {
 
 // DeleteVanishedGroups is DeleteVanishedAccounts for groups.
 func (tx *Tx) DeleteVanishedGroups(ctx context.Context, of Vanished, limit int) ([]id.ID, error) {
-	return pg.Values[id.ID](ctx, tx, `WITH vanished AS (
+	deleted, err := pg.Values[id.ID](ctx, tx, `WITH vanished AS (
 			SELECT group_id FROM mirrored_groups WHERE tenant_id = $1 AND directory_id = $2
 				AND CASE WHEN $3::text[] IS NULL THEN seen < $4 ELSE external_id = ANY ($3) END LIMIT $5
 		), gone AS (
@@ -433,14 +433,24 @@ func (tx *Tx) DeleteVanishedGroups(ctx context.Context, of Vanished, limit int) 
 			DELETE FROM custom_data WHERE tenant_id = $1 AND owner_id IN (SELECT id FROM gone)
 		)
 		SELECT id FROM gone`, of.TenantID, of.DirectoryID, of.ExternalIDs, of.Before, limit)
+	for _, group := range deleted {
+		tx.invalidateAccess(of.TenantID, group)
+	}
+	return deleted, err
 }
 
 // DeleteUnconfirmedMembers deletes the memberships that a sync has left out, of accounts that it held
 // in the end.
-func (tx *Tx) DeleteUnconfirmedMembers(of Vanished) {
-	tx.Queue(`DELETE FROM group_memberships m USING accounts a WHERE m.tenant_id = $1 AND m.directory_id = $2
-		AND m.unconfirmed <= $3
-		AND a.tenant_id = $1 AND a.id = m.account_id AND a.absent_since IS NULL`, of.TenantID, of.DirectoryID, of.Before)
+func (tx *Tx) DeleteUnconfirmedMembers(ctx context.Context, of Vanished) error {
+	groups, err := pg.Values[id.ID](ctx, tx, `WITH gone AS (
+			DELETE FROM group_memberships m USING accounts a WHERE m.tenant_id = $1 AND m.directory_id = $2 AND m.unconfirmed <= $3
+				AND a.tenant_id = $1 AND a.id = m.account_id AND a.absent_since IS NULL RETURNING m.group_id
+		)
+		SELECT DISTINCT group_id FROM gone`, of.TenantID, of.DirectoryID, of.Before)
+	for _, group := range groups {
+		tx.invalidateAccess(of.TenantID, group)
+	}
+	return err
 }
 
 // MirroredGroups returns the groups of the external ids that exist.
@@ -498,12 +508,10 @@ func (tx *Tx) AccountsByExternalID(ctx context.Context, tenant, directory id.ID,
 // external ids of members that do not exist yet; they become members when they are inserted. A member
 // that the sync has not held so far stays until it ends (DeleteUnconfirmedMembers): it may have
 // vanished, and keeps its memberships while it is absent.
-func (tx *Tx) SetMembers(ctx context.Context, g directoryapi.Group, accounts []id.ID, awaited []string, seen int64,
-	now time.Time) error {
-	const others = `group_memberships m WHERE m.tenant_id = $1 AND m.group_id = $2
-		AND m.account_id NOT IN (SELECT unnest($3::uuid[]))`
-	const isUnseen = `EXISTS (SELECT 1 FROM mirrored_accounts x WHERE x.tenant_id = $1 AND x.account_id = m.account_id
-		AND x.seen < $4)`
+func (tx *Tx) SetMembers(ctx context.Context, g directoryapi.Group, accounts []id.ID, awaited []string, seen int64, now time.Time) error {
+	const others = `group_memberships m WHERE m.tenant_id = $1 AND m.group_id = $2 AND m.account_id NOT IN (SELECT unnest($3::uuid[]))`
+	const isUnseen = `EXISTS (SELECT 1 FROM mirrored_accounts x WHERE x.tenant_id = $1 AND x.account_id = m.account_id AND x.seen < $4)`
+	tx.invalidateAccess(g.TenantID, g.ID)
 	tx.Queue(`DELETE FROM `+others+` AND NOT `+isUnseen, g.TenantID, g.ID, accounts, seen)
 	tx.Queue(`UPDATE group_memberships AS u SET unconfirmed = $4 FROM (SELECT m.id FROM `+others+`) AS left_out
 		WHERE u.tenant_id = $1 AND u.id = left_out.id`, g.TenantID, g.ID, accounts, seen)

@@ -64,7 +64,7 @@ type Tx struct {
 	mixedScripts []directoryapi.Account // mixedscript.go
 }
 
-// Tx runs fn in a transaction. RecentAccess returns the changes of this transaction at once in
+// Tx runs fn in a transaction. Access returns the changes of this transaction at once in
 // this process.
 func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
 	var tx *Tx
@@ -79,9 +79,11 @@ func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
 	return nil
 }
 
-// invalidateAccess invalidates the cached Access of an account, or of the accounts of a directory,
-// when the transaction commits. Every change of what Access has calls it; other changes of an account do
-// not, since that would cost the validations of its tokens.
+// invalidateAccess invalidates the cached Access of an account, or of the accounts of a directory, and
+// reports that, or the change of a group or an agent, to other services (AccessChanges), when the
+// transaction commits. Every change of what Access has calls it, and every change of a membership, of the
+// status of a group, and of an agent's keys; other changes do not, since that would cost the validations
+// of tokens.
 func (tx *Tx) invalidateAccess(tenant, of id.ID) {
 	tx.access.InvalidateAfter(tx, id.Ref{Tenant: tenant, ID: of})
 }

@@ -229,7 +229,7 @@ func (j *Journey) FinishAtSAML(ctx context.Context, directory id.ID, from *SAMLC
 	if err != nil {
 		return Result{}, err
 	}
-	admitted, err := j.completeLogin(ctx, *f, login.Account.ID, &login.Account)
+	admitted, err := j.completeLogin(ctx, *f, login.Account.ID)
 	if err != nil {
 		return Result{}, err
 	}

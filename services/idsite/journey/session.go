@@ -105,22 +105,19 @@ func (j *Journey) validSession(ctx context.Context, f store.Flow, cookie secure.
 		return session, logged, errors.Join(apierr.NotFound,
 			j.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSession(ctx, f.TenantID, session.ID) }))
 	}
-	logged, err = j.completeLogin(ctx, f, account.ID, nil)
+	logged, err = j.completeLogin(ctx, f, account.ID)
 	if apierr.IsRefusal(err) {
 		return session, logged, apierr.NotFound // the session goes on; the user may log in with another account
 	}
 	return session, logged, err
 }
 
-// completeLogin completes the login of an account that was proved elsewhere to the application of a login. fresh
-// is the account where it was read just now.
-func (j *Journey) completeLogin(ctx context.Context, f store.Flow, account id.ID, fresh *directoryapi.Account) (
-	applicationapi.LoggedIn, error) {
+// completeLogin completes the login of an account that was proved elsewhere to the application of a login.
+func (j *Journey) completeLogin(ctx context.Context, f store.Flow, account id.ID) (applicationapi.LoggedIn, error) {
 	where := Requested(f)
 	return j.peers.Application.CompleteLogin(ctx, applicationapi.CompleteLogin{
 		Tenant: f.TenantID, Application: f.ApplicationID, Account: account, AccountStore: where.AccountStore,
-		NameKey:      where.NameKey,
-		FreshAccount: fresh,
+		NameKey: where.NameKey,
 	})
 }
 

@@ -28,7 +28,6 @@ func (c Config) Dial(dial *deployment.Peers) Peers {
 		Directory:   directoryapi.Client(dial.Peer("directory", c.Directory)),
 		Application: applicationapi.Client(dial.Peer("application", c.Application)),
 		MFA:         mfaapi.Client(dial.Peer("mfa", c.MFA)),
-		Remote:      true,
 	}
 }
 

@@ -4,6 +4,7 @@ package contract_test
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"testing"
 	"time"
@@ -145,7 +146,7 @@ func ensure(t *testing.T, s surroundings) {
 func same(a, b oauthapi.Key) bool {
 	times := a.CreatedAt.Equal(b.CreatedAt) && a.ModifiedAt.Equal(b.ModifiedAt)
 	a.CreatedAt, a.ModifiedAt = b.CreatedAt, b.ModifiedAt
-	return times && a == b
+	return times && reflect.DeepEqual(a, b)
 }
 
 func refused(t *testing.T, s surroundings, in oauthapi.EnsureKey, want error) {

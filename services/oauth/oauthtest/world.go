@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/fault"
 	"github.com/doorward/doorward/pkg/api/mfaapi"
-	"github.com/doorward/doorward/pkg/changefeed"
+	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/clocktest"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/href"
@@ -30,8 +30,6 @@ type World struct {
 	Directories  *directorytest.Service
 	Applications *applicationtest.Service
 	Factors      *mfatest.Service
-
-	Remote bool // the OAuth service takes them for services of other processes
 
 	t        testing.TB
 	sentinel Site // whose changes AwaitChanges waits for
@@ -68,7 +66,7 @@ func OpenWorld(t testing.TB) *World {
 
 // Peers returns the services as the peers of the OAuth service.
 func (w *World) Peers() oauth.Peers {
-	return oauth.Peers{Directory: w.Directories, Application: w.Applications, MFA: w.Factors, Remote: w.Remote}
+	return oauth.Peers{Directory: w.Directories, Application: w.Applications, MFA: w.Factors}
 }
 
 // Listen starts the caches of the services, and their feeds of changes.
@@ -90,7 +88,7 @@ func (w *World) AwaitFeeds() {
 	awaitFeed(&w.Applications.Injector, w.Applications.Rules.AccessChanges)
 }
 
-func awaitFeed(i *fault.Injector, feed changefeed.Source) {
+func awaitFeed(i *fault.Injector, feed cache.Source) {
 	i.Break("AccessChanges", fault.Before, func() error {
 		tick := time.NewTicker(time.Millisecond)
 		defer tick.Stop()

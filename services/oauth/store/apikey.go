@@ -2,8 +2,10 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
 
 	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/list/listsql"
@@ -33,12 +35,25 @@ type APIKey struct {
 	Secret secure.Secret `db:"-"`
 }
 
-// FindAPIKey returns an API key of any tenant, or apierr.NotFound. The tenant of a request is
-// that of its API key, so this look-up cannot name a tenant.
-func (s *Store) FindAPIKey(ctx context.Context, keyID string) (APIKey, error) {
-	return pg.One[APIKey](ctx, s.db, `SELECT `+apiKeyColumns+` FROM api_key_routes r
-		JOIN api_keys k ON k.tenant_id = r.tenant_id AND k.id = r.id WHERE r.id = $1`, keyID)
+// APIKeyResource returns the id under which the changes of an API key are reported.
+func APIKeyResource(keyID string) id.ID {
+	digest := sha256.Sum256([]byte(keyID))
+	return id.ID(digest[:len(id.ID{})])
 }
+
+func apiKeyRef(keyID string) id.Ref { return id.Ref{ID: APIKeyResource(keyID)} }
+
+// FindAPIKey returns an API key of any tenant as it was at most 50 ms ago, mostly from the cache, or
+// apierr.NotFound. The tenant of a request is that of its API key, so this look-up cannot name a tenant.
+func (s *Store) FindAPIKey(ctx context.Context, keyID string) (APIKey, error) {
+	return s.apiKeys.OneBy(ctx, apiKeyRef(keyID), func(ctx context.Context) ([]APIKey, error) {
+		return pg.All[APIKey](ctx, s.db, `SELECT `+apiKeyColumns+` FROM api_key_routes r
+			JOIN api_keys k ON k.tenant_id = r.tenant_id AND k.id = r.id WHERE r.id = $1`, keyID)
+	})
+}
+
+// APIKeyChanges returns the API keys that have changed since a position.
+func (s *Store) APIKeyChanges(after cache.Position) cache.Page { return s.apiKeyFeed.After(after) }
 
 // APIKey returns an API key, or apierr.NotFound.
 func (s *Store) APIKey(ctx context.Context, tenant id.ID, keyID string) (APIKey, error) {
@@ -61,15 +76,20 @@ func (tx *Tx) LockAPIKey(ctx context.Context, tenant id.ID, keyID string) (APIKe
 // InsertAPIKey adds an API key, and the route from its id to its tenant (api_key_routes). An
 // id that any tenant has is apierr.Exists.
 func (tx *Tx) InsertAPIKey(ctx context.Context, k APIKey) error {
+	tx.store.apiKeys.InvalidateAfter(tx, apiKeyRef(k.ID))
 	tx.Queue(`INSERT INTO api_key_routes (id, tenant_id) VALUES ($1, $2)`, k.ID, k.TenantID)
 	_, err := pg.Exec(ctx, tx, pg.Insert("api_keys", apiKeyColumns), pg.Named(k))
 	return err
 }
 
 // UpdateAPIKey writes the members that a client can change.
-func (tx *Tx) UpdateAPIKey(ctx context.Context, k APIKey) error {
-	return pg.MustChange(ctx, tx, `UPDATE api_keys SET status = $3, name = $4, description = $5, modified_at = $6
-		WHERE tenant_id = $1 AND id = $2`, k.TenantID, k.ID, k.Status, k.Name, k.Description, k.ModifiedAt)
+func (tx *Tx) UpdateAPIKey(ctx context.Context, before, k APIKey) error {
+	if before.Status != k.Status {
+		tx.store.apiKeys.InvalidateAfter(tx, apiKeyRef(k.ID))
+	}
+	return pg.MustChange(ctx, tx, `UPDATE api_keys SET status = $3, name = $4, description = $5, modified_at = $6 WHERE tenant_id = $1
+		AND id = $2`,
+		k.TenantID, k.ID, k.Status, k.Name, k.Description, k.ModifiedAt)
 }
 
 // DeleteAPIKey deletes an API key, or returns apierr.NotFound.
@@ -93,6 +113,9 @@ func (tx *Tx) DeleteAccountAPIKeys(ctx context.Context, tenant id.ID, accounts [
 
 // deleteAPIKeyRoutes deletes the routes of deleted API keys.
 func (tx *Tx) deleteAPIKeyRoutes(tenant id.ID, keys []string) {
+	for _, key := range keys {
+		tx.store.apiKeys.InvalidateAfter(tx, apiKeyRef(key))
+	}
 	tx.Queue(`DELETE FROM api_key_routes WHERE tenant_id = $1 AND id = ANY ($2)`, tenant, keys)
 }
 

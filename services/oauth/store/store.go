@@ -35,6 +35,8 @@ type Store struct {
 	db     *pg.DB
 	outbox *outbox.Outbox
 
+	apiKeys    *pg.Cache[APIKey] // of all tenants
+	apiKeyFeed *pg.Feed
 	policies   *pg.Cache[Policy]
 	webConfigs *pg.Cache[WebConfig]
 	tokens     map[TokenKind]*pg.Cache[Token]
@@ -43,6 +45,13 @@ type Store struct {
 // tokenCacheSize is twice the number of tokens of a kind that are cached, half a kilobyte
 // each.
 const tokenCacheSize = 1 << 16
+
+// apiKeyChannel is the channel of PostgreSQL notifications (NOTIFY) with the API keys that are created,
+// enabled, disabled and deleted.
+const apiKeyChannel = "oauth.apiKeys"
+
+// apiKeyCacheSize is twice the number of API keys that are cached, half a kilobyte each.
+const apiKeyCacheSize = 1 << 14
 
 // policyCacheSize is in applications. A validation reads the policy, because it says whether
 // a change of the password revokes tokens.
@@ -55,6 +64,8 @@ func New(db *pg.DB, now func() time.Time) *Store {
 	}
 	return &Store{
 		Purger: purgesql.NewPurger(db), db: db, outbox: outbox.New(db, "oauth", now),
+		apiKeys:    pg.NewCacheWithin[APIKey](db, pg.FreshBounds(apiKeyCacheSize), "oauth.apiKeys", apiKeyChannel, "", nil),
+		apiKeyFeed: pg.NewFeed(db, apiKeyChannel),
 		policies: pg.NewCacheWithin[Policy](db, pg.FreshBounds(policyCacheSize), "oauth.policies", "oauth.policies",
 			policyQuery, nil),
 		webConfigs: pg.NewCache[WebConfig](db, "oauth.webConfigs", "oauth.webConfigs", webConfigQuery, nil),

@@ -1,49 +1,46 @@
-package changefeed_test
+package cache
 
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/doorward/doorward/pkg/changefeed"
 	"github.com/doorward/doorward/pkg/clocktest"
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/worktest"
 )
 
-const maxAge = 50 * time.Millisecond
-
-func resource(n byte) id.Ref { return id.Ref{Tenant: id.ID{1}, ID: id.ID{n}} }
+func resource(n byte) id.ID { return id.ID{n} }
 
 func TestALogReportsWhatFollowsAPosition(t *testing.T) {
 	t.Parallel()
-	log := changefeed.NewLog()
+	log := NewLog()
 	first := log.After(nil)
 	if !first.Gap || len(first.Changed) != 0 {
 		t.Errorf("whoever has read nothing is reported %+v, want a gap", first)
 	}
 	log.Append(resource(1))
 	log.Append(resource(2))
-	page := log.After(changefeed.Position{first.Log: first.Next})
-	if page.Gap || !slices.Equal(page.Changed, []id.Ref{resource(1), resource(2)}) {
+	page := log.After(Position{first.Log: first.Next})
+	if page.Gap || !slices.Equal(page.Changed, []id.ID{resource(1), resource(2)}) {
 		t.Errorf("after two changes it reports %+v", page)
 	}
-	if again := log.After(changefeed.Position{page.Log: page.Next}); again.Gap || len(again.Changed) != 0 {
+	if again := log.After(Position{page.Log: page.Next}); again.Gap || len(again.Changed) != 0 {
 		t.Errorf("after nothing it reports %+v", again)
 	}
 	for range 5000 {
 		log.Append(resource(3))
 	}
-	if late := log.After(changefeed.Position{page.Log: page.Next}); !late.Gap {
+	if late := log.After(Position{page.Log: page.Next}); !late.Gap {
 		t.Error("more changes than it remembers are no gap")
 	}
 	now := log.After(nil)
 	log.Reset()
 	log.Append(resource(4))
-	if reset := log.After(changefeed.Position{now.Log: now.Next}); !reset.Gap || reset.Log == now.Log {
+	if reset := log.After(Position{now.Log: now.Next}); !reset.Gap || reset.Log == now.Log {
 		t.Errorf("after unknown changes it reports %+v, want a gap", reset)
 	}
 }
@@ -51,7 +48,7 @@ func TestALogReportsWhatFollowsAPosition(t *testing.T) {
 // replicas are the logs of two replicas of a service, which are asked in turn.
 type replicas struct {
 	mu     sync.Mutex
-	logs   []*changefeed.Log
+	logs   []*Log
 	turn   int
 	polls  int
 	err    error
@@ -60,16 +57,16 @@ type replicas struct {
 }
 
 func newReplicas() *replicas {
-	return &replicas{logs: []*changefeed.Log{changefeed.NewLog(), changefeed.NewLog()}}
+	return &replicas{logs: []*Log{NewLog(), NewLog()}}
 }
 
-func (r *replicas) change(changed id.Ref) {
+func (r *replicas) change(changed id.ID) {
 	for _, log := range r.logs {
 		log.Append(changed)
 	}
 }
 
-func (r *replicas) after(_ context.Context, position changefeed.Position) (changefeed.Page, error) {
+func (r *replicas) after(_ context.Context, position Position) (Page, error) {
 	if r.hang != nil {
 		<-r.hang
 	}
@@ -78,9 +75,9 @@ func (r *replicas) after(_ context.Context, position changefeed.Position) (chang
 	r.polls++
 	switch {
 	case r.err != nil:
-		return changefeed.Page{}, r.err
+		return Page{}, r.err
 	case r.behind:
-		return changefeed.Page{Behind: true}, nil
+		return Page{Behind: true}, nil
 	}
 	r.turn++
 	return r.logs[r.turn%len(r.logs)].After(position), nil
@@ -88,22 +85,21 @@ func (r *replicas) after(_ context.Context, position changefeed.Position) (chang
 
 // kept is what a follower keeps current.
 type kept struct {
-	*changefeed.Follower
+	*follower
 	clock   clocktest.Clock
 	sources []*replicas
-	forgot  []id.Ref
+	forgot  []id.ID
 	clears  int
 }
 
 func follow(t *testing.T) *kept {
 	t.Helper()
 	k := &kept{sources: []*replicas{newReplicas(), newReplicas()}}
-	k.Follower = changefeed.NewFollower(changefeed.FollowerConfig{
-		Name: "test", MaxAge: maxAge, Now: k.clock.Now,
-		Sources:       []changefeed.Source{k.sources[0].after, k.sources[1].after},
-		Invalidate:    func(changed id.Ref) { k.forgot = append(k.forgot, changed) },
-		InvalidateAll: func() { k.clears++ },
-	})
+	k.follower = &follower{
+		now: k.clock.Now, feeds: []Source{k.sources[0].after, k.sources[1].after}, positions: make([]Position, 2),
+		invalidate:    func(changed id.ID) { k.forgot = append(k.forgot, changed) },
+		invalidateAll: func() { k.clears++ },
+	}
 	for range 2 { // until it has a position in each log
 		k.poll(t)
 	}
@@ -112,8 +108,8 @@ func follow(t *testing.T) *kept {
 
 func (k *kept) poll(t *testing.T) {
 	t.Helper()
-	k.clock.Move(maxAge)
-	if !k.Current(t.Context()) {
+	k.clock.Move(pollInterval)
+	if !k.current(t.Context()) {
 		t.Fatal("what is kept is not current")
 	}
 }
@@ -144,19 +140,19 @@ func TestAFollowerPollsAtMostOnceInAWhile(t *testing.T) {
 	t.Parallel()
 	k := follow(t)
 	before := k.sources[0].polls
-	k.clock.Move(maxAge)
+	k.clock.Move(pollInterval)
 	var group sync.WaitGroup
 	for range 50 {
 		group.Go(func() {
-			if !k.Current(t.Context()) {
+			if !k.current(t.Context()) {
 				t.Error("what is kept is not current")
 			}
 		})
 	}
 	group.Wait()
-	k.clock.Move(maxAge - 1)
-	if !k.Current(t.Context()) || k.sources[0].polls != before+1 {
-		t.Errorf("51 uses within %s polled %d times", maxAge, k.sources[0].polls-before)
+	k.clock.Move(pollInterval - 1)
+	if !k.current(t.Context()) || k.sources[0].polls != before+1 {
+		t.Errorf("51 uses within %s polled %d times", pollInterval, k.sources[0].polls-before)
 	}
 }
 
@@ -166,18 +162,18 @@ func TestASourceThatHangsIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	k := follow(t)
 	k.sources[1].hang = make(chan struct{})
-	k.clock.Move(maxAge)
-	if k.Current(t.Context()) {
+	k.clock.Move(pollInterval)
+	if k.current(t.Context()) {
 		t.Error("what is kept counts as current")
 	}
-	k.clock.Move(maxAge)
+	k.clock.Move(pollInterval)
 	cancelled, cancel := context.WithCancel(t.Context())
 	for range 1000 {
 		began := time.Now()
-		if k.Current(cancelled) {
+		if k.current(cancelled) {
 			t.Fatal("what is kept counts as current")
 		}
-		if time.Since(began) < maxAge/2 {
+		if time.Since(began) < pollInterval/2 {
 			cancel() // one of them has not waited
 			break
 		}
@@ -187,10 +183,10 @@ func TestASourceThatHangsIsNotWaitedFor(t *testing.T) {
 	}
 	cancel()
 	close(k.sources[1].hang)
-	worktest.Await(t, "the poll to end", func() bool {
-		k.clock.Move(maxAge)
-		return k.Current(t.Context())
-	})
+	for ended := false; !ended; ended = k.current(t.Context()) { // until the poll has ended
+		k.clock.Move(pollInterval)
+		runtime.Gosched()
+	}
 }
 
 // Where a source cannot tell, nothing that is kept may be used, and what it could not
@@ -205,14 +201,14 @@ func TestAFollowerIsNotCurrentWhileASourceCannotTell(t *testing.T) {
 			t.Parallel()
 			k := follow(t)
 			cut(k.sources[1])
-			if !k.Current(t.Context()) {
+			if !k.current(t.Context()) {
 				t.Error("within its age it is not current")
 			}
-			k.clock.Move(maxAge)
+			k.clock.Move(pollInterval)
 			for range 3 {
 				polls := k.sources[1].polls
 				for range 2 {
-					if k.Current(t.Context()) {
+					if k.current(t.Context()) {
 						t.Fatal("what is kept counts as current")
 					}
 				}
@@ -224,7 +220,7 @@ func TestAFollowerIsNotCurrentWhileASourceCannotTell(t *testing.T) {
 			k.sources[0].change(resource(7))
 			k.sources[1].change(resource(8))
 			k.sources[1].err, k.sources[1].behind = nil, false
-			if !k.Current(t.Context()) || !slices.Contains(k.forgot, resource(7)) || !slices.Contains(k.forgot, resource(8)) {
+			if !k.current(t.Context()) || !slices.Contains(k.forgot, resource(7)) || !slices.Contains(k.forgot, resource(8)) {
 				t.Errorf("afterwards it has forgotten %v", k.forgot)
 			}
 		})
