@@ -51,6 +51,13 @@ func (s *Service) Application(ctx context.Context, in id.Ref) (applicationapi.Ap
 	return s.ensureDNSLabel(ctx, a, err)
 }
 
+// FindApplication returns an application of any tenant by its id alone, or apierr.NotFound.
+func (s *Service) FindApplication(ctx context.Context, in applicationapi.FindApplication) (applicationapi.Application,
+	error) {
+	a, err := s.store.FindApplication(ctx, in.ID)
+	return s.ensureDNSLabel(ctx, a, err)
+}
+
 // ApplicationOfWebConfig returns the application whose web config has an id, or
 // apierr.NotFound.
 func (s *Service) ApplicationOfWebConfig(ctx context.Context, config id.Ref) (applicationapi.Application, error) {

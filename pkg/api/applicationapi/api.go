@@ -33,6 +33,10 @@ type API interface {
 	// Application returns an application, or apierr.NotFound.
 	Application(context.Context, directoryapi.Ref) (Application, error)
 
+	// FindApplication returns an application of any tenant by its id alone, or apierr.NotFound: the public
+	// addresses of an OpenID provider name nothing else.
+	FindApplication(context.Context, FindApplication) (Application, error)
+
 	// ApplicationOfWebConfig returns the application whose web config has an id, or
 	// apierr.NotFound.
 	ApplicationOfWebConfig(context.Context, directoryapi.Ref) (Application, error)
@@ -142,6 +146,11 @@ func (a Application) DomainName(suffix string) string {
 		return ""
 	}
 	return a.DNSLabel + "." + suffix
+}
+
+// FindApplication is the request of API.FindApplication.
+type FindApplication struct {
+	ID id.ID `json:"id"`
 }
 
 // SetDNSLabel is the request to change a DNS label. Label may be in any letter case.

@@ -23,6 +23,10 @@ func (c client) Application(ctx context.Context, in directoryapi.Ref) (Applicati
 	return rpc.Call[directoryapi.Ref, Application](ctx, c.Peer, "application.Application", in)
 }
 
+func (c client) FindApplication(ctx context.Context, in FindApplication) (Application, error) {
+	return rpc.Call[FindApplication, Application](ctx, c.Peer, "application.FindApplication", in)
+}
+
 func (c client) ApplicationOfWebConfig(ctx context.Context, in directoryapi.Ref) (Application, error) {
 	return rpc.Call[directoryapi.Ref, Application](ctx, c.Peer, "application.ApplicationOfWebConfig", in)
 }
@@ -123,6 +127,7 @@ func (c client) SAMLResponse(ctx context.Context, in SAMLAnswer) (SAMLResponse, 
 func Serve(router rpc.Router, api Contract) {
 	rpc.Serve(router, "application.SignUp", api.SignUp)
 	rpc.Serve(router, "application.Application", api.Application)
+	rpc.Serve(router, "application.FindApplication", api.FindApplication)
 	rpc.Serve(router, "application.ApplicationOfWebConfig", api.ApplicationOfWebConfig)
 	rpc.Serve(router, "application.SetDNSLabel", api.SetDNSLabel)
 	rpc.Serve(router, "application.ApplicationData", api.ApplicationData)

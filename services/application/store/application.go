@@ -41,6 +41,12 @@ func (s *Store) Application(ctx context.Context, tenant, application id.ID) (app
 	return pg.One[applicationapi.Application](ctx, s.db, applicationQuery, tenant, application)
 }
 
+// FindApplication returns an application of any tenant, or apierr.NotFound.
+func (s *Store) FindApplication(ctx context.Context, application id.ID) (applicationapi.Application, error) {
+	return pg.One[applicationapi.Application](ctx, s.db, `SELECT `+applicationColumns+` FROM applications a
+		WHERE a.id = $1`, application)
+}
+
 // ApplicationOfWebConfig returns the application whose web config has an id, or apierr.NotFound.
 func (s *Store) ApplicationOfWebConfig(ctx context.Context, tenant, config id.ID) (applicationapi.Application, error) {
 	return pg.One[applicationapi.Application](ctx, s.db,
