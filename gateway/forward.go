@@ -46,6 +46,9 @@ func (g *Gateway) forward(rc *requestContext) error {
 		fallthrough
 	case publicAccess:
 		copyHeader(from, to, fiber.HeaderAuthorization)
+		for _, proof := range from.PeekAll(proofHeader) { // a second one is refused by the service
+			to.AddBytesV(proofHeader, proof)
+		}
 	}
 	if rc.forwardedHost != "" {
 		copyHeader(from, to, fiber.HeaderAcceptEncoding) // compression of the files of hosted pages
@@ -82,6 +85,9 @@ func (g *Gateway) forward(rc *requestContext) error {
 
 // byteOrderMark is skipped before a body: RFC 8259, section 8.1, lets a parser ignore it.
 const byteOrderMark = "\uFEFF"
+
+// proofHeader is the header with a proof of possession of a key (DPoP; RFC 9449).
+const proofHeader = "DPoP"
 
 // copyHeader copies a header that is not empty.
 func copyHeader(from, to *fasthttp.RequestHeader, name string) {

@@ -34,6 +34,7 @@ G-- key     /v1/tenants/:id/phones                                   mfa        
 G-- key     /v1/tenants/:id/smtpServers                              notification  [smtpServer]
 G-- key     /v1/tenants/:id/{idSites,idsites}                        idsite        -
 G-- key     /v1/tenants/:id/registeredSamlServiceProviders           application   -
+GP- key     /v1/tenants/:id/signingKeys                              oauth         [signingKey]
 -P- key     /v1/tenants/:id/invitations                              directory     -
 
 -P- key     /v1/applications                                         application   application
@@ -55,6 +56,13 @@ GPD key     /v1/accountStoreMappings/:id                             application
 GP- key     /v1/accountLinkingPolicies/:id                           application   accountLinkingPolicy
 GP- key     /v1/applicationWebConfigs/:id                            oauth         webConfig
 GP- key     /v1/oAuthPolicies/:id                                    oauth         oAuthPolicy
+GP- key     /v1/signingKeys/:id                                      oauth         signingKey
+GP- key     /v1/openIdSettings/:id                                   oauth         openIdSettings
+GP- key     /v1/openIdProviders/:id                                  oauth         openIdProvider
+GP- key     /v1/applications/:id/openIdClients                       oauth         [openIdClient]
+GPD key     /v1/openIdClients/:id                                    oauth         openIdClient
+GP- key     /v1/openIdClients/:id/secrets                            oauth         -
+--D key     /v1/openIdClients/:id/secrets/:secret                    oauth         -
 
 -P- key     /v1/organizations                                        application   organization
 GPD key     /v1/organizations/:id                                    application   organization
@@ -148,6 +156,11 @@ G-- key     /v1/x509certificates/:id                                 directory|a
 GPD key     /v1/smtpServers/:id                                      notification  smtpServer
 GP- key     /v1/idSites/:id                                          idsite        -
 
+G-O public  /oidc/:id/.well-known/openid-configuration               oauth         -
+G-O public  /.well-known/oauth-authorization-server/oidc/:id         oauth         -
+G-O public  /oidc/:id/jwks                                           oauth         -
+-PO public  /oidc/:id/{token,introspect,revoke}                      oauth         -
+GPO public  /oidc/:id/userinfo                                       oauth         -
 G-- public  /                                                        gateway       -
 G-- public  /errors                                                  gateway       -
 G-- public  /errors/:code                                            gateway       -
@@ -174,9 +187,10 @@ G-D private /_mailbox/*                                              mailbox    
 // and a limit to their names. Any other name is refused (expandquery.go).
 const expandableLinks = `
 tenant                          [applications] [directories] [organizations] [accounts] [groups] [agents] [idSites] [smtpServers] [phones]
-tenant                          [registeredSamlServiceProviders] customData
+tenant                          [registeredSamlServiceProviders] customData [signingKeys] openIdSettings
 application                     tenant [accounts] [groups] [accountStoreMappings] customData
 application                     defaultAccountStoreMapping defaultGroupStoreMapping oAuthPolicy samlPolicy accountLinkingPolicy webConfig
+application                     openIdProvider [openIdClients]
 accountStoreMapping             application accountStore
 loginAttempt                    account
 passwordResetToken              account
@@ -185,6 +199,10 @@ organization                    defaultAccountStoreMapping defaultGroupStoreMapp
 organizationAccountStoreMapping organization accountStore
 accountLinkingPolicy            tenant application organization
 oAuthPolicy                     tenant application
+signingKey                      tenant
+openIdSettings                  tenant
+openIdProvider                  tenant application
+openIdClient                    tenant application
 webConfig                       tenant application signingApiKey
 directory                       tenant [accounts] [groups] provider customData passwordPolicy accountCreationPolicy accountSchema
 directory                       [applicationMappings] [organizations] [organizationMappings]

@@ -55,7 +55,10 @@ var documentedEndpoints = map[string]string{
 		GET /samlServiceProviderRegistrations/1, POST /samlServiceProviderRegistrations/1, DELETE /samlServiceProviderRegistrations/1`,
 	"oauth": `
 		GET /applications/1/apiKeys, GET /applications/1/authTokens/1, POST /applications/1/oauth/token, POST /applications/1/oauth/revoke,
-		GET /oAuthPolicies/1, POST /oAuthPolicies/1, GET /applicationWebConfigs/1, POST /applicationWebConfigs/1, GET /accounts/1/apiKeys, POST /accounts/1/apiKeys, GET /accounts/1/accessTokens,
+		GET /oAuthPolicies/1, POST /oAuthPolicies/1, GET /tenants/1/signingKeys, POST /tenants/1/signingKeys, GET /signingKeys/1, POST /signingKeys/1,
+		GET /openIdSettings/1, POST /openIdSettings/1, GET /openIdProviders/1, POST /openIdProviders/1, GET /applications/1/openIdClients,
+		POST /applications/1/openIdClients, GET /openIdClients/1, POST /openIdClients/1, DELETE /openIdClients/1, GET /openIdClients/1/secrets,
+		POST /openIdClients/1/secrets, DELETE /openIdClients/1/secrets/1, GET /applicationWebConfigs/1, POST /applicationWebConfigs/1, GET /accounts/1/apiKeys, POST /accounts/1/apiKeys, GET /accounts/1/accessTokens,
 		GET /accounts/1/refreshTokens, GET /apiKeys/1, POST /apiKeys/1, DELETE /apiKeys/1, GET /accessTokens/1, DELETE /accessTokens/1,
 		GET /refreshTokens/1, DELETE /refreshTokens/1`,
 	"mfa": `

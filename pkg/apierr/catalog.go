@@ -65,6 +65,7 @@ var (
 	NotFound         = define(http.StatusNotFound, 404, notThere)
 	MethodNotAllowed = define(http.StatusMethodNotAllowed, 1100, "This method is not supported here.")
 	TooLarge         = define(http.StatusRequestEntityTooLarge, 413, "The request is too large.")
+	Conflict         = define(http.StatusConflict, 409, "This cannot be done at the moment.")
 	ContentType      = define(http.StatusUnsupportedMediaType, 1101, "The content type is not supported.")
 	TooMany          = define(http.StatusTooManyRequests, 429, "Too many requests. Please try again in a moment.")
 	Internal         = define(http.StatusInternalServerError, 500, "Something went wrong on our side. Please try again.")

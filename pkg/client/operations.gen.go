@@ -719,6 +719,86 @@ func (c *Client) UpdateIdSite(ctx context.Context, idSite string, body IdSiteCha
 	return call[IdSite](ctx, c, http.MethodPost, at("idSites", idSite), body, query)
 }
 
+// GetOpenIdProvider: Read an open id provider.
+func (c *Client) GetOpenIdProvider(ctx context.Context, application string, query ...url.Values) (*OpenIdProvider, error) {
+	return call[OpenIdProvider](ctx, c, http.MethodGet, at("openIdProviders", application), nil, query)
+}
+
+// UpdateOpenIdProvider: Change an open id provider.
+func (c *Client) UpdateOpenIdProvider(ctx context.Context, application string, body OpenIdProviderChange, query ...url.Values) (*OpenIdProvider, error) {
+	return call[OpenIdProvider](ctx, c, http.MethodPost, at("openIdProviders", application), body, query)
+}
+
+// ListApplicationOpenIdClients: List the open id clients of an application.
+func (c *Client) ListApplicationOpenIdClients(ctx context.Context, application string, query ...url.Values) iter.Seq2[*OpenIdClient, error] {
+	return all[OpenIdClient](ctx, c, at("applications", application, "openIdClients"), query)
+}
+
+// CreateApplicationOpenIdClient: Create an open id client in an application.
+func (c *Client) CreateApplicationOpenIdClient(ctx context.Context, application string, body NewOpenIdClient, query ...url.Values) (*OpenIdClient, error) {
+	return call[OpenIdClient](ctx, c, http.MethodPost, at("applications", application, "openIdClients"), body, query)
+}
+
+// GetOpenIdClient: Read an open id client.
+func (c *Client) GetOpenIdClient(ctx context.Context, openIdClient string, query ...url.Values) (*OpenIdClient, error) {
+	return call[OpenIdClient](ctx, c, http.MethodGet, at("openIdClients", openIdClient), nil, query)
+}
+
+// UpdateOpenIdClient: Change an open id client.
+func (c *Client) UpdateOpenIdClient(ctx context.Context, openIdClient string, body OpenIdClientChange, query ...url.Values) (*OpenIdClient, error) {
+	return call[OpenIdClient](ctx, c, http.MethodPost, at("openIdClients", openIdClient), body, query)
+}
+
+// DeleteOpenIdClient: Delete an open id client.
+func (c *Client) DeleteOpenIdClient(ctx context.Context, openIdClient string, query ...url.Values) error {
+	return call0(ctx, c, http.MethodDelete, at("openIdClients", openIdClient), nil, query)
+}
+
+// ListOpenIdClientSecrets: List the secrets of an open id client.
+func (c *Client) ListOpenIdClientSecrets(ctx context.Context, openIdClient string, query ...url.Values) iter.Seq2[*ClientSecret, error] {
+	return all[ClientSecret](ctx, c, at("openIdClients", openIdClient, "secrets"), query)
+}
+
+// CreateClientSecret: Make a secret of a client.
+func (c *Client) CreateClientSecret(ctx context.Context, openIdClient string, query ...url.Values) (*ClientSecret, error) {
+	return call[ClientSecret](ctx, c, http.MethodPost, at("openIdClients", openIdClient, "secrets"), nil, query)
+}
+
+// DeleteClientSecret: Delete a secret of a client.
+func (c *Client) DeleteClientSecret(ctx context.Context, openIdClient string, secret string, query ...url.Values) error {
+	return call0(ctx, c, http.MethodDelete, at("openIdClients", openIdClient, "secrets", secret), nil, query)
+}
+
+// ListTenantSigningKeys: List the signing keys of a tenant.
+func (c *Client) ListTenantSigningKeys(ctx context.Context, tenant string, query ...url.Values) iter.Seq2[*SigningKey, error] {
+	return all[SigningKey](ctx, c, at("tenants", tenant, "signingKeys"), query)
+}
+
+// CreateTenantSigningKey: Create a signing key in a tenant.
+func (c *Client) CreateTenantSigningKey(ctx context.Context, tenant string, body NewSigningKey, query ...url.Values) (*SigningKey, error) {
+	return call[SigningKey](ctx, c, http.MethodPost, at("tenants", tenant, "signingKeys"), body, query)
+}
+
+// GetSigningKey: Read a signing key.
+func (c *Client) GetSigningKey(ctx context.Context, signingKey string, query ...url.Values) (*SigningKey, error) {
+	return call[SigningKey](ctx, c, http.MethodGet, at("signingKeys", signingKey), nil, query)
+}
+
+// UpdateSigningKey: Change a signing key.
+func (c *Client) UpdateSigningKey(ctx context.Context, signingKey string, body SigningKeyChange, query ...url.Values) (*SigningKey, error) {
+	return call[SigningKey](ctx, c, http.MethodPost, at("signingKeys", signingKey), body, query)
+}
+
+// GetOpenIdSettings: Read an open id settings.
+func (c *Client) GetOpenIdSettings(ctx context.Context, tenant string, query ...url.Values) (*OpenIdSettings, error) {
+	return call[OpenIdSettings](ctx, c, http.MethodGet, at("openIdSettings", tenant), nil, query)
+}
+
+// UpdateOpenIdSettings: Change an open id settings.
+func (c *Client) UpdateOpenIdSettings(ctx context.Context, tenant string, body OpenIdSettingsChange, query ...url.Values) (*OpenIdSettings, error) {
+	return call[OpenIdSettings](ctx, c, http.MethodPost, at("openIdSettings", tenant), body, query)
+}
+
 // CreateSmtpServer: Create an SMTP server.
 func (c *Client) CreateSmtpServer(ctx context.Context, body NewSmtpServer, query ...url.Values) (*SmtpServer, error) {
 	return call[SmtpServer](ctx, c, http.MethodPost, at("smtpServers"), body, query)

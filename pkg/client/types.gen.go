@@ -901,6 +901,12 @@ type Application struct {
 	// OAuthPolicy How long tokens of an application live.
 	OAuthPolicy *OAuthPolicy `json:"oAuthPolicy,omitempty"`
 
+	// OpenIdClients A page of a collection of open id client resources.
+	OpenIdClients *OpenIdClientCollection `json:"openIdClients,omitempty"`
+
+	// OpenIdProvider An application as an OpenID provider.
+	OpenIdProvider *OpenIdProvider `json:"openIdProvider,omitempty"`
+
 	// PasswordResetTokens A link to a resource.
 	PasswordResetTokens *Link `json:"passwordResetTokens,omitempty"`
 
@@ -1027,6 +1033,36 @@ type ChallengeAnswer struct {
 
 // ChallengeCollection A page of a collection of challenge resources.
 type ChallengeCollection = Collection[Challenge]
+
+// ClaimMapping A claim with the value of an attribute of the account. `in` says where it stands: ID_TOKEN, ACCESS_TOKEN, USERINFO.
+type ClaimMapping struct {
+	// Claim Name of the claim.
+	Claim *string `json:"claim,omitempty"`
+
+	// Scopes Scopes that give it; none is always.
+	Scopes *[]string `json:"scopes,omitempty"`
+
+	// Source Attribute: username, email, givenName, middleName, surname, fullName, locale, status, createdAt, modifiedAt.
+	Source *string `json:"source,omitempty"`
+}
+
+// ClientSecret A secret of a client. It is shown once, when it is made.
+type ClientSecret struct {
+	// CreatedAt When it was created, in UTC.
+	CreatedAt CreatedAt `json:"createdAt"`
+
+	// Href Address of the resource.
+	Href Href `json:"href"`
+
+	// LastUsedAt When it was last used.
+	LastUsedAt *time.Time `json:"lastUsedAt"`
+
+	// Secret The secret; in the answer to its creation alone.
+	Secret *string `json:"secret,omitempty"`
+}
+
+// ClientSecretCollection A page of a collection of client secret resources.
+type ClientSecretCollection = Collection[ClientSecret]
 
 // CreatedAt When it was created, in UTC.
 type CreatedAt = time.Time
@@ -1954,6 +1990,135 @@ type NewMappingRules struct {
 	Items *[]AttributeStatementMappingRule `json:"items,omitempty"`
 }
 
+// NewOpenIdClient What a new open id client is made of.
+type NewOpenIdClient struct {
+	// AccessTokenFormat A JWT (RFC 9068), or a text that only introspection explains.
+	AccessTokenFormat *string `json:"accessTokenFormat,omitempty"`
+
+	// AccessTokenTtl ISO 8601 duration; null is that of the OAuth policy.
+	AccessTokenTtl *string `json:"accessTokenTtl,omitempty"`
+
+	// ApplicationType Kind of program.
+	ApplicationType *string `json:"applicationType,omitempty"`
+
+	// BackchannelLogoutSessionRequired Whether logout tokens need `sid`.
+	BackchannelLogoutSessionRequired *bool `json:"backchannelLogoutSessionRequired,omitempty"`
+
+	// BackchannelLogoutUri Called at logout.
+	BackchannelLogoutUri *string `json:"backchannelLogoutUri,omitempty"`
+
+	// ClientUri Shown at consent.
+	ClientUri *string `json:"clientUri,omitempty"`
+
+	// Consent Whether the user is asked.
+	Consent *string `json:"consent,omitempty"`
+
+	// Contacts Shown at consent.
+	Contacts *[]string `json:"contacts,omitempty"`
+
+	// DefaultAcrValues `acr_values` of a request without them.
+	DefaultAcrValues *[]string `json:"defaultAcrValues,omitempty"`
+
+	// DefaultMaxAge Seconds after which a login is asked for again.
+	DefaultMaxAge *int `json:"defaultMaxAge,omitempty"`
+
+	// Description What the client is.
+	Description *string `json:"description,omitempty"`
+
+	// DpopBoundAccessTokens Whether its tokens are bound to a key (DPoP).
+	DpopBoundAccessTokens *bool `json:"dpopBoundAccessTokens,omitempty"`
+
+	// FrontchannelLogoutUri Loaded in a frame at logout.
+	FrontchannelLogoutUri *string `json:"frontchannelLogoutUri,omitempty"`
+
+	// GrantTypes Ways to tokens; the default is that of the applicationType.
+	GrantTypes *[]string `json:"grantTypes,omitempty"`
+
+	// IdTokenSignedResponseAlg Algorithm of its ID tokens; null is that of the provider.
+	IdTokenSignedResponseAlg *string `json:"idTokenSignedResponseAlg,omitempty"`
+
+	// IdTokenTtl ISO 8601 duration; null is that of the provider.
+	IdTokenTtl *string `json:"idTokenTtl,omitempty"`
+
+	// InitiateLoginUri Where a login may be begun by others.
+	InitiateLoginUri *string `json:"initiateLoginUri,omitempty"`
+
+	// Jwks Its public keys (RFC 7517).
+	Jwks *map[string]interface{} `json:"jwks,omitempty"`
+
+	// JwksUri Address of its public keys.
+	JwksUri *string `json:"jwksUri,omitempty"`
+
+	// LogoUri Shown at consent.
+	LogoUri *string `json:"logoUri,omitempty"`
+
+	// Name Unique in the application, in any letter case.
+	Name string `json:"name"`
+
+	// PolicyUri Shown at consent.
+	PolicyUri *string `json:"policyUri,omitempty"`
+
+	// PostLogoutRedirectUris Addresses that a logout may lead back to.
+	PostLogoutRedirectUris *[]string `json:"postLogoutRedirectUris,omitempty"`
+
+	// RedirectUris Addresses that a login may lead back to, at most 50: https, or http of the own machine, and schemes with a dot for native.
+	RedirectUris *[]string `json:"redirectUris,omitempty"`
+
+	// RefreshTokenRotation Whether each refresh gives a new refresh token.
+	RefreshTokenRotation *string `json:"refreshTokenRotation,omitempty"`
+
+	// RefreshTokenTtl The same of refresh tokens.
+	RefreshTokenTtl *string `json:"refreshTokenTtl,omitempty"`
+
+	// RequestObjectSigningAlg The only algorithm of its request objects; null is any.
+	RequestObjectSigningAlg *string `json:"requestObjectSigningAlg,omitempty"`
+
+	// RequireAuthTime Whether ID tokens have `auth_time`.
+	RequireAuthTime *bool `json:"requireAuthTime,omitempty"`
+
+	// RequirePkce Whether a login needs PKCE.
+	RequirePkce *bool `json:"requirePkce,omitempty"`
+
+	// RequirePushedAuthorizationRequests Whether a login begins at the pushed authorization request endpoint.
+	RequirePushedAuthorizationRequests *bool `json:"requirePushedAuthorizationRequests,omitempty"`
+
+	// RequireSignedRequestObject Whether requests are signed.
+	RequireSignedRequestObject *bool `json:"requireSignedRequestObject,omitempty"`
+
+	// Resources Addresses of its own APIs
+	Resources *[]string `json:"resources,omitempty"`
+
+	// ResponseTypes `code` with the grant type authorization_code.
+	ResponseTypes *[]string `json:"responseTypes,omitempty"`
+
+	// Scopes What it may ask for; null is all.
+	Scopes *[]string `json:"scopes,omitempty"`
+
+	// SectorIdentifierUri Whose host makes the pairwise `sub`.
+	SectorIdentifierUri *string `json:"sectorIdentifierUri,omitempty"`
+
+	// Status The tokens of a disabled client end, and it gets none.
+	Status *string `json:"status,omitempty"`
+
+	// SubjectType `sub` is the id of the account, or one for this client.
+	SubjectType *string `json:"subjectType,omitempty"`
+
+	// TokenEndpointAuthMethod How it authenticates; the default is that of the applicationType.
+	TokenEndpointAuthMethod *string `json:"tokenEndpointAuthMethod,omitempty"`
+
+	// TokenEndpointAuthSigningAlg The only algorithm of its assertions; null is any.
+	TokenEndpointAuthSigningAlg *string `json:"tokenEndpointAuthSigningAlg,omitempty"`
+
+	// TokenExchange What token exchange may do; NARROW is the default where the grant type is.
+	TokenExchange *string `json:"tokenExchange,omitempty"`
+
+	// TosUri Shown at consent.
+	TosUri *string `json:"tosUri,omitempty"`
+
+	// UserinfoSignedResponseAlg Algorithm of UserInfo; null is plain JSON.
+	UserinfoSignedResponseAlg *string `json:"userinfoSignedResponseAlg,omitempty"`
+}
+
 // NewOrganization What a new organization is made of.
 type NewOrganization struct {
 	// CustomData Members of your own choice, merged into those that are there: a member that is sent replaces the former one whole. Names have 1 to 255 characters of `0-9 A-Z a-z _ -`, do not begin with a dash, and are none of `href`, `createdAt`, `modifiedAt`, `meta`, `spMeta`, `spmeta`, `ionmeta`, `ionMeta`. At most 10 MB and 50,000 members in all levels.
@@ -2225,6 +2390,15 @@ type NewSamlServiceProviderRegistration struct {
 	Status *string `json:"status,omitempty"`
 }
 
+// NewSigningKey What a new signing key is made of.
+type NewSigningKey struct {
+	// Algorithm What it signs with.
+	Algorithm string `json:"algorithm"`
+
+	// Status A new key is NEXT. ACTIVE before the caching time has passed is 409, with the time from which it may be.
+	Status *string `json:"status,omitempty"`
+}
+
 // NewSmtpServer What a new SMTP server is made of.
 type NewSmtpServer struct {
 	// Description What the server is.
@@ -2308,6 +2482,408 @@ type OAuthPolicyChange struct {
 
 	// RevokeTokensOnPasswordChange Whether a password that an administrator sets ends the account's tokens.
 	RevokeTokensOnPasswordChange *bool `json:"revokeTokensOnPasswordChange,omitempty"`
+}
+
+// OpenIdClient A program whose users the application logs in, or that has tokens of its own (relying party).
+type OpenIdClient struct {
+	// AccessTokenFormat A JWT (RFC 9068), or a text that only introspection explains.
+	AccessTokenFormat string `json:"accessTokenFormat"`
+
+	// AccessTokenTtl ISO 8601 duration; null is that of the OAuth policy.
+	AccessTokenTtl *string `json:"accessTokenTtl"`
+
+	// Application A program that leaves its users to Doorward.
+	Application *Application `json:"application,omitempty"`
+
+	// ApplicationType Kind of program.
+	ApplicationType string `json:"applicationType"`
+
+	// BackchannelLogoutSessionRequired Whether logout tokens need `sid`.
+	BackchannelLogoutSessionRequired bool `json:"backchannelLogoutSessionRequired"`
+
+	// BackchannelLogoutUri Called at logout.
+	BackchannelLogoutUri *string `json:"backchannelLogoutUri"`
+
+	// ClientId The client_id.
+	ClientId string `json:"clientId"`
+
+	// ClientUri Shown at consent.
+	ClientUri *string `json:"clientUri"`
+
+	// Consent Whether the user is asked.
+	Consent string `json:"consent"`
+
+	// Contacts Shown at consent.
+	Contacts []string `json:"contacts"`
+
+	// CreatedAt When it was created, in UTC.
+	CreatedAt CreatedAt `json:"createdAt"`
+
+	// DefaultAcrValues `acr_values` of a request without them.
+	DefaultAcrValues []string `json:"defaultAcrValues"`
+
+	// DefaultMaxAge Seconds after which a login is asked for again.
+	DefaultMaxAge *int `json:"defaultMaxAge"`
+
+	// Description What the client is.
+	Description *string `json:"description"`
+
+	// DpopBoundAccessTokens Whether its tokens are bound to a key (DPoP).
+	DpopBoundAccessTokens bool `json:"dpopBoundAccessTokens"`
+
+	// FrontchannelLogoutUri Loaded in a frame at logout.
+	FrontchannelLogoutUri *string `json:"frontchannelLogoutUri"`
+
+	// GrantTypes Ways to tokens; the default is that of the applicationType.
+	GrantTypes []string `json:"grantTypes"`
+
+	// Href Address of the resource.
+	Href Href `json:"href"`
+
+	// IdTokenSignedResponseAlg Algorithm of its ID tokens; null is that of the provider.
+	IdTokenSignedResponseAlg *string `json:"idTokenSignedResponseAlg"`
+
+	// IdTokenTtl ISO 8601 duration; null is that of the provider.
+	IdTokenTtl *string `json:"idTokenTtl"`
+
+	// InitiateLoginUri Where a login may be begun by others.
+	InitiateLoginUri *string `json:"initiateLoginUri"`
+
+	// Jwks Its public keys (RFC 7517).
+	Jwks *map[string]interface{} `json:"jwks"`
+
+	// JwksUri Address of its public keys.
+	JwksUri *string `json:"jwksUri"`
+
+	// LogoUri Shown at consent.
+	LogoUri *string `json:"logoUri"`
+
+	// ModifiedAt When it last changed, in UTC.
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
+
+	// Name Unique in the application, in any letter case.
+	Name string `json:"name"`
+
+	// PolicyUri Shown at consent.
+	PolicyUri *string `json:"policyUri"`
+
+	// PostLogoutRedirectUris Addresses that a logout may lead back to.
+	PostLogoutRedirectUris []string `json:"postLogoutRedirectUris"`
+
+	// RedirectUris Addresses that a login may lead back to, at most 50: https, or http of the own machine, and schemes with a dot for native.
+	RedirectUris []string `json:"redirectUris"`
+
+	// RefreshTokenRotation Whether each refresh gives a new refresh token.
+	RefreshTokenRotation string `json:"refreshTokenRotation"`
+
+	// RefreshTokenTtl The same of refresh tokens.
+	RefreshTokenTtl *string `json:"refreshTokenTtl"`
+
+	// RequestObjectSigningAlg The only algorithm of its request objects; null is any.
+	RequestObjectSigningAlg *string `json:"requestObjectSigningAlg"`
+
+	// RequireAuthTime Whether ID tokens have `auth_time`.
+	RequireAuthTime bool `json:"requireAuthTime"`
+
+	// RequirePkce Whether a login needs PKCE.
+	RequirePkce bool `json:"requirePkce"`
+
+	// RequirePushedAuthorizationRequests Whether a login begins at the pushed authorization request endpoint.
+	RequirePushedAuthorizationRequests bool `json:"requirePushedAuthorizationRequests"`
+
+	// RequireSignedRequestObject Whether requests are signed.
+	RequireSignedRequestObject bool `json:"requireSignedRequestObject"`
+
+	// Resources Addresses of its own APIs
+	Resources []string `json:"resources"`
+
+	// ResponseTypes `code` with the grant type authorization_code.
+	ResponseTypes []string `json:"responseTypes"`
+
+	// Scopes What it may ask for; null is all.
+	Scopes *[]string `json:"scopes"`
+
+	// Secrets A link to a resource.
+	Secrets *Link `json:"secrets,omitempty"`
+
+	// SectorIdentifierUri Whose host makes the pairwise `sub`.
+	SectorIdentifierUri *string `json:"sectorIdentifierUri"`
+
+	// Status The tokens of a disabled client end, and it gets none.
+	Status string `json:"status"`
+
+	// SubjectType `sub` is the id of the account, or one for this client.
+	SubjectType string `json:"subjectType"`
+
+	// Tenant The private space of one customer.
+	Tenant *Tenant `json:"tenant,omitempty"`
+
+	// TokenEndpointAuthMethod How it authenticates; the default is that of the applicationType.
+	TokenEndpointAuthMethod string `json:"tokenEndpointAuthMethod"`
+
+	// TokenEndpointAuthSigningAlg The only algorithm of its assertions; null is any.
+	TokenEndpointAuthSigningAlg *string `json:"tokenEndpointAuthSigningAlg"`
+
+	// TokenExchange What token exchange may do; NARROW is the default where the grant type is.
+	TokenExchange string `json:"tokenExchange"`
+
+	// TosUri Shown at consent.
+	TosUri *string `json:"tosUri"`
+
+	// UserinfoSignedResponseAlg Algorithm of UserInfo; null is plain JSON.
+	UserinfoSignedResponseAlg *string `json:"userinfoSignedResponseAlg"`
+}
+
+// OpenIdClientChange The members that change; what is absent stays.
+type OpenIdClientChange struct {
+	// AccessTokenFormat A JWT (RFC 9068), or a text that only introspection explains.
+	AccessTokenFormat *string `json:"accessTokenFormat,omitempty"`
+
+	// AccessTokenTtl ISO 8601 duration; null is that of the OAuth policy.
+	AccessTokenTtl *string `json:"accessTokenTtl,omitempty"`
+
+	// ApplicationType Kind of program.
+	ApplicationType *string `json:"applicationType,omitempty"`
+
+	// BackchannelLogoutSessionRequired Whether logout tokens need `sid`.
+	BackchannelLogoutSessionRequired *bool `json:"backchannelLogoutSessionRequired,omitempty"`
+
+	// BackchannelLogoutUri Called at logout.
+	BackchannelLogoutUri *string `json:"backchannelLogoutUri,omitempty"`
+
+	// ClientUri Shown at consent.
+	ClientUri *string `json:"clientUri,omitempty"`
+
+	// Consent Whether the user is asked.
+	Consent *string `json:"consent,omitempty"`
+
+	// Contacts Shown at consent.
+	Contacts *[]string `json:"contacts,omitempty"`
+
+	// DefaultAcrValues `acr_values` of a request without them.
+	DefaultAcrValues *[]string `json:"defaultAcrValues,omitempty"`
+
+	// DefaultMaxAge Seconds after which a login is asked for again.
+	DefaultMaxAge *int `json:"defaultMaxAge,omitempty"`
+
+	// Description What the client is.
+	Description *string `json:"description,omitempty"`
+
+	// DpopBoundAccessTokens Whether its tokens are bound to a key (DPoP).
+	DpopBoundAccessTokens *bool `json:"dpopBoundAccessTokens,omitempty"`
+
+	// FrontchannelLogoutUri Loaded in a frame at logout.
+	FrontchannelLogoutUri *string `json:"frontchannelLogoutUri,omitempty"`
+
+	// GrantTypes Ways to tokens; the default is that of the applicationType.
+	GrantTypes *[]string `json:"grantTypes,omitempty"`
+
+	// IdTokenSignedResponseAlg Algorithm of its ID tokens; null is that of the provider.
+	IdTokenSignedResponseAlg *string `json:"idTokenSignedResponseAlg,omitempty"`
+
+	// IdTokenTtl ISO 8601 duration; null is that of the provider.
+	IdTokenTtl *string `json:"idTokenTtl,omitempty"`
+
+	// InitiateLoginUri Where a login may be begun by others.
+	InitiateLoginUri *string `json:"initiateLoginUri,omitempty"`
+
+	// Jwks Its public keys (RFC 7517).
+	Jwks *map[string]interface{} `json:"jwks,omitempty"`
+
+	// JwksUri Address of its public keys.
+	JwksUri *string `json:"jwksUri,omitempty"`
+
+	// LogoUri Shown at consent.
+	LogoUri *string `json:"logoUri,omitempty"`
+
+	// Name Unique in the application, in any letter case.
+	Name *string `json:"name,omitempty"`
+
+	// PolicyUri Shown at consent.
+	PolicyUri *string `json:"policyUri,omitempty"`
+
+	// PostLogoutRedirectUris Addresses that a logout may lead back to.
+	PostLogoutRedirectUris *[]string `json:"postLogoutRedirectUris,omitempty"`
+
+	// RedirectUris Addresses that a login may lead back to, at most 50: https, or http of the own machine, and schemes with a dot for native.
+	RedirectUris *[]string `json:"redirectUris,omitempty"`
+
+	// RefreshTokenRotation Whether each refresh gives a new refresh token.
+	RefreshTokenRotation *string `json:"refreshTokenRotation,omitempty"`
+
+	// RefreshTokenTtl The same of refresh tokens.
+	RefreshTokenTtl *string `json:"refreshTokenTtl,omitempty"`
+
+	// RequestObjectSigningAlg The only algorithm of its request objects; null is any.
+	RequestObjectSigningAlg *string `json:"requestObjectSigningAlg,omitempty"`
+
+	// RequireAuthTime Whether ID tokens have `auth_time`.
+	RequireAuthTime *bool `json:"requireAuthTime,omitempty"`
+
+	// RequirePkce Whether a login needs PKCE.
+	RequirePkce *bool `json:"requirePkce,omitempty"`
+
+	// RequirePushedAuthorizationRequests Whether a login begins at the pushed authorization request endpoint.
+	RequirePushedAuthorizationRequests *bool `json:"requirePushedAuthorizationRequests,omitempty"`
+
+	// RequireSignedRequestObject Whether requests are signed.
+	RequireSignedRequestObject *bool `json:"requireSignedRequestObject,omitempty"`
+
+	// Resources Addresses of its own APIs
+	Resources *[]string `json:"resources,omitempty"`
+
+	// ResponseTypes `code` with the grant type authorization_code.
+	ResponseTypes *[]string `json:"responseTypes,omitempty"`
+
+	// Scopes What it may ask for; null is all.
+	Scopes *[]string `json:"scopes,omitempty"`
+
+	// SectorIdentifierUri Whose host makes the pairwise `sub`.
+	SectorIdentifierUri *string `json:"sectorIdentifierUri,omitempty"`
+
+	// Status The tokens of a disabled client end, and it gets none.
+	Status *string `json:"status,omitempty"`
+
+	// SubjectType `sub` is the id of the account, or one for this client.
+	SubjectType *string `json:"subjectType,omitempty"`
+
+	// TokenEndpointAuthMethod How it authenticates; the default is that of the applicationType.
+	TokenEndpointAuthMethod *string `json:"tokenEndpointAuthMethod,omitempty"`
+
+	// TokenEndpointAuthSigningAlg The only algorithm of its assertions; null is any.
+	TokenEndpointAuthSigningAlg *string `json:"tokenEndpointAuthSigningAlg,omitempty"`
+
+	// TokenExchange What token exchange may do; NARROW is the default where the grant type is.
+	TokenExchange *string `json:"tokenExchange,omitempty"`
+
+	// TosUri Shown at consent.
+	TosUri *string `json:"tosUri,omitempty"`
+
+	// UserinfoSignedResponseAlg Algorithm of UserInfo; null is plain JSON.
+	UserinfoSignedResponseAlg *string `json:"userinfoSignedResponseAlg,omitempty"`
+}
+
+// OpenIdClientCollection A page of a collection of open id client resources.
+type OpenIdClientCollection = Collection[OpenIdClient]
+
+// OpenIdProvider An application as an OpenID provider.
+type OpenIdProvider struct {
+	// AccessTokenTtl Of the OAuth policy.
+	AccessTokenTtl string `json:"accessTokenTtl"`
+
+	// Application A program that leaves its users to Doorward.
+	Application *Application `json:"application,omitempty"`
+
+	// AuthorizationCodeTtl At most `PT10M`.
+	AuthorizationCodeTtl string `json:"authorizationCodeTtl"`
+
+	// Claims Further claims.
+	Claims []ClaimMapping `json:"claims"`
+
+	// CreatedAt When it was created, in UTC.
+	CreatedAt CreatedAt `json:"createdAt"`
+
+	// Href Address of the resource.
+	Href Href `json:"href"`
+
+	// IdTokenTtl ISO 8601 duration.
+	IdTokenTtl string `json:"idTokenTtl"`
+
+	// Issuer The `iss` of its tokens.
+	Issuer string `json:"issuer"`
+
+	// ModifiedAt When it last changed, in UTC.
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
+
+	// RefreshTokenGrace For which a used refresh token gives another pair; at most `PT1M`.
+	RefreshTokenGrace string `json:"refreshTokenGrace"`
+
+	// RefreshTokenIdleTtl After which an unused refresh token ends; at most refreshTokenTtl.
+	RefreshTokenIdleTtl string `json:"refreshTokenIdleTtl"`
+
+	// RefreshTokenTtl Of the OAuth policy.
+	RefreshTokenTtl string `json:"refreshTokenTtl"`
+
+	// Scopes Scopes of the application's APIs.
+	Scopes []OpenIdScope `json:"scopes"`
+
+	// SigningAlgorithm Of new tokens where the client asks for none.
+	SigningAlgorithm string `json:"signingAlgorithm"`
+
+	// Status A disabled provider answers 404 everywhere.
+	Status string `json:"status"`
+
+	// Tenant The private space of one customer.
+	Tenant *Tenant `json:"tenant,omitempty"`
+}
+
+// OpenIdProviderChange The members that change; what is absent stays.
+type OpenIdProviderChange struct {
+	// AuthorizationCodeTtl At most `PT10M`.
+	AuthorizationCodeTtl *string `json:"authorizationCodeTtl,omitempty"`
+
+	// Claims Further claims.
+	Claims *[]ClaimMapping `json:"claims,omitempty"`
+
+	// IdTokenTtl ISO 8601 duration.
+	IdTokenTtl *string `json:"idTokenTtl,omitempty"`
+
+	// RefreshTokenGrace For which a used refresh token gives another pair; at most `PT1M`.
+	RefreshTokenGrace *string `json:"refreshTokenGrace,omitempty"`
+
+	// RefreshTokenIdleTtl After which an unused refresh token ends; at most refreshTokenTtl.
+	RefreshTokenIdleTtl *string `json:"refreshTokenIdleTtl,omitempty"`
+
+	// Scopes Scopes of the application's APIs.
+	Scopes *[]OpenIdScope `json:"scopes,omitempty"`
+
+	// SigningAlgorithm Of new tokens where the client asks for none.
+	SigningAlgorithm *string `json:"signingAlgorithm,omitempty"`
+
+	// Status A disabled provider answers 404 everywhere.
+	Status *string `json:"status,omitempty"`
+}
+
+// OpenIdScope A scope.
+type OpenIdScope struct {
+	// Consent Whether first-party clients ask too.
+	Consent *bool `json:"consent,omitempty"`
+
+	// Description Shown at consent.
+	Description *string `json:"description,omitempty"`
+
+	// Groups Groups whose members alone get it; none is all accounts.
+	Groups *[]Link `json:"groups,omitempty"`
+
+	// Name Its name.
+	Name *string `json:"name,omitempty"`
+
+	// Resources Addresses of the APIs that it is for; none is any.
+	Resources *[]string `json:"resources,omitempty"`
+}
+
+// OpenIdSettings What the OpenID providers of a tenant have in common.
+type OpenIdSettings struct {
+	// CreatedAt When it was created, in UTC.
+	CreatedAt CreatedAt `json:"createdAt"`
+
+	// Href Address of the resource.
+	Href Href `json:"href"`
+
+	// ModifiedAt When it last changed, in UTC.
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
+
+	// SigningKeyRotation ISO 8601 duration from `PT10M` to `P10Y` after which a signing key gets a successor; null: none does.
+	SigningKeyRotation *string `json:"signingKeyRotation"`
+
+	// Tenant The private space of one customer.
+	Tenant *Tenant `json:"tenant,omitempty"`
+}
+
+// OpenIdSettingsChange The members that change; what is absent stays.
+type OpenIdSettingsChange struct {
+	// SigningKeyRotation ISO 8601 duration from `PT10M` to `P10Y` after which a signing key gets a successor; null: none does.
+	SigningKeyRotation *string `json:"signingKeyRotation,omitempty"`
 }
 
 // Organization A tenant of your own application.
@@ -3159,6 +3735,48 @@ type SecondFactorRule struct {
 	Required *bool `json:"required,omitempty"`
 }
 
+// SigningKey A key pair that signs tokens. A new one is NEXT: published, so that caches have it, and not used yet. ACTIVE it signs, and the one before it becomes RETIRED, which is published until its last token has expired.
+type SigningKey struct {
+	// ActiveAt Since when it signs.
+	ActiveAt *time.Time `json:"activeAt"`
+
+	// Algorithm What it signs with.
+	Algorithm string `json:"algorithm"`
+
+	// CreatedAt When it was created, in UTC.
+	CreatedAt CreatedAt `json:"createdAt"`
+
+	// Href Address of the resource.
+	Href Href `json:"href"`
+
+	// Jwk The public key.
+	Jwk map[string]interface{} `json:"jwk"`
+
+	// Kid The header `kid` of its tokens.
+	Kid string `json:"kid"`
+
+	// ModifiedAt When it last changed, in UTC.
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
+
+	// RetiredAt Since when it does not sign any more.
+	RetiredAt *time.Time `json:"retiredAt"`
+
+	// Status A new key is NEXT. ACTIVE before the caching time has passed is 409, with the time from which it may be.
+	Status string `json:"status"`
+
+	// Tenant The private space of one customer.
+	Tenant *Tenant `json:"tenant,omitempty"`
+}
+
+// SigningKeyChange The members that change; what is absent stays.
+type SigningKeyChange struct {
+	// Status A new key is NEXT. ACTIVE before the caching time has passed is 409, with the time from which it may be.
+	Status *string `json:"status,omitempty"`
+}
+
+// SigningKeyCollection A page of a collection of signing key resources.
+type SigningKeyCollection = Collection[SigningKey]
+
 // SmtpServer A mail server of a tenant's own; there is at most one.
 type SmtpServer struct {
 	// CreatedAt When it was created, in UTC.
@@ -3275,6 +3893,9 @@ type Tenant struct {
 	// Name Name of the tenant.
 	Name string `json:"name"`
 
+	// OpenIdSettings What the OpenID providers of a tenant have in common.
+	OpenIdSettings *OpenIdSettings `json:"openIdSettings,omitempty"`
+
 	// Organizations A page of a collection of organization resources.
 	Organizations *OrganizationCollection `json:"organizations,omitempty"`
 
@@ -3283,6 +3904,9 @@ type Tenant struct {
 
 	// RegisteredSamlServiceProviders A page of a collection of SAML service provider resources.
 	RegisteredSamlServiceProviders *SamlServiceProviderCollection `json:"registeredSamlServiceProviders,omitempty"`
+
+	// SigningKeys A page of a collection of signing key resources.
+	SigningKeys *SigningKeyCollection `json:"signingKeys,omitempty"`
 
 	// SmtpServers A page of a collection of SMTP server resources.
 	SmtpServers *SmtpServerCollection `json:"smtpServers,omitempty"`

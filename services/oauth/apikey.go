@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth/openid"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
@@ -33,7 +34,8 @@ func apiKeyPurpose(keyID string) string { return "oauth.apikey/" + keyID }
 
 // Sealed lists the columns that are encrypted under the master key, for the rotation of
 // that key (pkg/reseal/reseal.go).
-var Sealed = []secure.SealedColumn[string]{{Table: "api_keys", Key: "id", Column: "secret_sealed", Purpose: apiKeyPurpose}}
+var Sealed = append(openid.Sealed,
+	secure.SealedColumn[string]{Table: "api_keys", Key: "id", Column: "secret_sealed", Purpose: apiKeyPurpose})
 
 // isAPIKeyID reports whether text has the form of the id of an API key. Other text, such
 // as a wrong kid of a token, is refused without a query.
@@ -87,7 +89,8 @@ func (s *Service) unsealSecret(k store.APIKey, err error) (store.APIKey, error) 
 
 // ListAPIKeys returns a page of an account's API keys with their secrets, or
 // apierr.NotFound for the account.
-func (s *Service) ListAPIKeys(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[store.APIKey], error) {
+func (s *Service) ListAPIKeys(ctx context.Context, tenant, account id.ID, query list.Query) (list.Page[store.APIKey],
+	error) {
 	owner, err := s.peers.Directory.Account(ctx, directoryapi.Ref{Tenant: tenant, ID: account})
 	if err != nil {
 		return list.Page[store.APIKey]{}, err
@@ -193,7 +196,8 @@ func newAPIKey(ring *secure.Keyring, now time.Time, in oauthapi.EnsureKey) store
 // apierr.Exists. With WasMade a missing key is not created but apierr.NotFound.
 func (s *Service) EnsureKey(ctx context.Context, in oauthapi.EnsureKey) (oauthapi.Key, error) {
 	if !isAPIKeyID(in.ID) {
-		return oauthapi.Key{}, apierr.Format.Because("the id of an API key has 1 to %d letters, digits, hyphens and underscores", maxAPIKeyID)
+		return oauthapi.Key{},
+			apierr.Format.Because("the id of an API key has 1 to %d letters, digits, hyphens and underscores", maxAPIKeyID)
 	}
 	if directoryapi.IsAgentKey(in.ID) {
 		return oauthapi.Key{}, apierr.Format.Because("the id of an API key cannot begin as that of a key of an agent")
@@ -216,7 +220,8 @@ func (s *Service) EnsureKey(ctx context.Context, in oauthapi.EnsureKey) (oauthap
 		return oauthapi.Key{}, err
 	}
 	if err != nil || own.AccountID != in.Account || !equalSecrets(own.Secret, in.Secret) {
-		return oauthapi.Key{}, apierr.Exists.Because("an API key with the id %q exists, with another secret or of another account", in.ID)
+		return oauthapi.Key{},
+			apierr.Exists.Because("an API key with the id %q exists, with another secret or of another account", in.ID)
 	}
 	return own.Key, nil
 }

@@ -25,7 +25,8 @@ const (
 // application does not exist, and purged when it expires.
 func (s *Service) Handlers() []events.Handler {
 	return []events.Handler{
-		events.On(s.accountDeleted), events.On(s.accountsDeleted), events.On(s.applicationDeleted), events.On(s.passwordChanged),
+		events.On(s.accountDeleted), events.On(s.accountsDeleted), events.On(s.applicationDeleted),
+		events.On(s.passwordChanged),
 	}
 }
 
@@ -36,11 +37,15 @@ func (s *Service) Handlers() []events.Handler {
 // before the tokens are deleted, so that a login that began before the change can no longer
 // store tokens.
 func (s *Service) passwordChanged(ctx context.Context, e events.Envelope, event events.PasswordChanged) error {
-	change := store.PasswordChange{TenantID: event.Tenant, AccountID: event.Account, ChangedAt: e.At, ExpiresAt: e.At.Add(maxRequestDuration)}
+	change := store.PasswordChange{TenantID: event.Tenant, AccountID: event.Account, ChangedAt: e.At,
+		ExpiresAt: e.At.Add(maxRequestDuration)}
 	if err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.RecordPasswordChange(ctx, change) }); err != nil {
 		return err
 	}
 	return s.applyOnce(ctx, e, func(tx *store.Tx) error {
+		if event.By != events.PasswordByAdministrator { // else the policy of each application decides when a token is used
+			tx.EndAccountGrants(event.Tenant, []id.ID{event.Account}, &change.ChangedAt)
+		}
 		return tx.DeleteTokensBefore(ctx, change, event.By != events.PasswordByAdministrator)
 	})
 }
@@ -59,6 +64,7 @@ func (s *Service) deleteAccountData(ctx context.Context, e events.Envelope, acco
 		if err := tx.DeleteAccountAPIKeys(ctx, e.Tenant, accounts); err != nil {
 			return err
 		}
+		tx.EndAccountGrants(e.Tenant, accounts, nil)
 		return tx.DeleteAccountTokens(ctx, e.Tenant, accounts)
 	})
 }
@@ -77,6 +83,9 @@ func (s *Service) applicationDeleted(ctx context.Context, e events.Envelope, eve
 	}
 	return s.applyOnce(ctx, e, func(tx *store.Tx) error {
 		if err := tx.DeletePolicy(ctx, event.Tenant, event.Application); err != nil {
+			return err
+		}
+		if err := tx.DeleteApplicationOpenID(ctx, id.Ref{Tenant: event.Tenant, ID: event.Application}); err != nil {
 			return err
 		}
 		return tx.DeleteWebConfig(ctx, event.Tenant, event.Application)

@@ -21,12 +21,16 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth/openid"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
 // Service is the OAuth service.
 type Service struct {
+	*OpenID
+
 	store *store.Store
 	peers Peers
 	ring  *secure.Keyring
@@ -43,6 +47,9 @@ type Service struct {
 	refreshedTokenInserts groupCommit[store.Token]
 }
 
+// OpenID are the rules of the OpenID providers.
+type OpenID = openid.Service
+
 // Peers are the services that the OAuth service calls.
 type Peers struct {
 	Directory   directoryapi.API
@@ -55,12 +62,17 @@ type Config struct {
 	Base   href.Base // in the claims of tokens
 	Alias  alias.Alias
 	Suffix string // domain of the applications' Client APIs
+	// Outbound is the guard of connections to addresses that clients have named.
+	Outbound outbound.Guard
 }
 
 // New returns the service.
 func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time, cfg Config) *Service {
 	svc := &Service{store: s, peers: peers, ring: ring, now: now, cfg: cfg,
 		accesses: newAccesses(peers, now), keyDerivations: newKeyDerivations(), tokens: newTokenCounter()}
+	svc.OpenID = openid.New(openid.Config{Store: s, Directory: peers.Directory, Application: peers.Application,
+		Ring: ring, Now: now, Base: cfg.Base,
+		Outbound: cfg.Outbound, Authenticate: svc.Authenticate, Count: svc.countGrant})
 	svc.nonceInserts.write = svc.useNonces
 	svc.accessTokenInserts.write = svc.insertAccessTokens
 	svc.refreshedTokenInserts.write = svc.insertRefreshedTokens

@@ -17,6 +17,7 @@ import (
 type Contract interface {
 	API
 	Hosted
+	OpenID
 }
 
 // API has the methods about API keys; those for the hosted login and the Client API are in Hosted.

@@ -63,6 +63,10 @@ func (c client) KeysOf(ctx context.Context, in id.Ref) (Keys, error) {
 	return rpc.Call[id.Ref, Keys](ctx, c.Peer, "oauth.KeysOf", in)
 }
 
+func (c client) IssueCode(ctx context.Context, in IssueCode) (IssuedCode, error) {
+	return rpc.Call[IssueCode, IssuedCode](ctx, c.Peer, "oauth.IssueCode", in)
+}
+
 // Serve answers the calls of a Client.
 func Serve(router rpc.Router, api Contract) {
 	rpc.Serve(router, "oauth.Authenticate", api.Authenticate)
@@ -77,4 +81,5 @@ func Serve(router rpc.Router, api Contract) {
 	rpc.Serve(router, "oauth.ClientRevoke", api.ClientRevoke)
 	rpc.Serve(router, "oauth.ValidateToken", api.ValidateToken)
 	rpc.Serve(router, "oauth.KeysOf", api.KeysOf)
+	rpc.Serve(router, "oauth.IssueCode", api.IssueCode)
 }

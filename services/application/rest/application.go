@@ -32,6 +32,8 @@ type applicationView struct {
 	SAMLPolicy                 href.Link  `json:"samlPolicy"`
 	WebConfig                  href.Link  `json:"webConfig"`
 	AccountLinkingPolicy       href.Link  `json:"accountLinkingPolicy"`
+	OpenIDProvider             href.Link  `json:"openIdProvider"`
+	OpenIDClients              href.Link  `json:"openIdClients"`
 }
 
 func (v views) application(a applicationapi.Application) applicationView {
@@ -51,5 +53,6 @@ func (v views) application(a applicationapi.Application) applicationView {
 		OAuthPolicy: v.Base.Link("oAuthPolicies", a.ID), SAMLPolicy: v.Base.Link("samlPolicies", a.SAMLPolicyID),
 		WebConfig:            v.Base.Link("applicationWebConfigs", a.WebConfigID),
 		AccountLinkingPolicy: v.Base.Link("accountLinkingPolicies", a.AccountLinkingPolicyID),
+		OpenIDProvider:       v.Base.Link("openIdProviders", a.ID), OpenIDClients: link("openIdClients"),
 	}
 }

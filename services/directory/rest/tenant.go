@@ -28,6 +28,8 @@ type tenantView struct {
 	SMTPServers                    href.Link `json:"smtpServers"`
 	Phones                         href.Link `json:"phones"`
 	RegisteredSAMLServiceProviders href.Link `json:"registeredSamlServiceProviders"`
+	SigningKeys                    href.Link `json:"signingKeys"`
+	OpenIDSettings                 href.Link `json:"openIdSettings"`
 }
 
 func (v views) tenant(t directoryapi.Tenant) tenantView {
@@ -39,5 +41,6 @@ func (v views) tenant(t directoryapi.Tenant) tenantView {
 		Accounts:    link("accounts"), Agents: link("agents"), Groups: link("groups"), IDSites: link("idSites"),
 		SMTPServers: link("smtpServers"),
 		Phones:      link("phones"), RegisteredSAMLServiceProviders: link("registeredSamlServiceProviders"),
+		SigningKeys: link("signingKeys"), OpenIDSettings: v.Base.Link("openIdSettings", t.ID),
 	}
 }

@@ -37,16 +37,21 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*servic
 	if err != nil {
 		return nil, err
 	}
+	guard, err := cfg.Outbound.Open()
+	if err != nil {
+		return nil, err
+	}
 	s, err := service.Open(ctx, p, cfg.Config, store.Config(cfg.Database))
 	if err != nil {
 		return nil, err
 	}
 	data := store.New(s.DB, s.Now)
-	svc := oauth.New(data, peers, s.Keyring, s.Now, oauth.Config{Base: s.Base, Alias: s.Alias, Suffix: suffix})
+	svc := oauth.New(data, peers, s.Keyring, s.Now, oauth.Config{Base: s.Base, Alias: s.Alias, Suffix: suffix, Outbound: guard})
 	s.Consume(data.Outbox(), cfg.Events, []string{"directory", "application"}, svc.Handlers()...)
 	s.Go("cache invalidation", s.DB.Listen)
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, oauth.Sealed...))
 	s.Go("purge", svc.Purger)
+	s.Go("key rotation", svc.OpenID.KeyRotator)
 
 	oauthapi.Serve(rest.Contract(s.HTTP), svc)
 	oauthrest.Mount(s.HTTP, svc, s.Base, s.Alias)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/services/oauth"
 	"github.com/doorward/doorward/services/oauth/store"
@@ -24,6 +25,7 @@ type handlers struct {
 func Mount(app *fiber.App, svc *oauth.Service, base href.Base, word alias.Alias) {
 	h := &handlers{svc, base, word}
 	v1 := app.Group("/v1")
+	h.mountOpenID(app)
 
 	v1.Post("/applications/:id/oauth/token", noStore, h.issueTokens)
 	v1.Post("/applications/:id/oauth/revoke", noStore, h.revokeToken)
@@ -38,6 +40,24 @@ func Mount(app *fiber.App, svc *oauth.Service, base href.Base, word alias.Alias)
 
 	v1.Get("/oAuthPolicies/:id", rest.Get(svc.Policy, h.policyView))
 	v1.Post("/oAuthPolicies/:id", rest.Update(svc.UpdatePolicy, h.policyView))
+
+	v1.Get("/openIdProviders/:id", rest.Get(h.getProvider, h.providerView))
+	v1.Post("/openIdProviders/:id", rest.Update(h.updateProvider, h.providerView))
+	v1.Get("/applications/:id/openIdClients", rest.List(store.OpenIDClients, svc.OpenID.ListClients, h.clientView))
+	v1.Post("/applications/:id/openIdClients", rest.Create(svc.OpenID.CreateClient, h.clientView))
+	v1.Get("/openIdClients/:id", rest.Get(svc.OpenID.Client, h.clientView))
+	v1.Post("/openIdClients/:id", rest.Update(svc.OpenID.UpdateClient, h.clientView))
+	v1.Delete("/openIdClients/:id", rest.Delete(svc.OpenID.DeleteClient))
+	v1.Get("/openIdClients/:id/secrets", rest.List(list.Spec{}, svc.OpenID.Secrets, h.secretView))
+	v1.Post("/openIdClients/:id/secrets", h.createSecret)
+	v1.Delete("/openIdClients/:id/secrets/:secret", h.deleteSecret)
+
+	v1.Get("/tenants/:id/signingKeys", rest.List(store.SigningKeys, svc.OpenID.ListSigningKeys, h.signingKeyView))
+	v1.Post("/tenants/:id/signingKeys", rest.Create(svc.OpenID.CreateSigningKey, h.signingKeyView))
+	v1.Get("/signingKeys/:id", rest.Get(svc.OpenID.SigningKey, h.signingKeyView))
+	v1.Post("/signingKeys/:id", h.updateSigningKey)
+	v1.Get("/openIdSettings/:id", rest.Get(svc.OpenID.Settings, h.openIDSettingsView))
+	v1.Post("/openIdSettings/:id", rest.Update(svc.OpenID.UpdateSettings, h.openIDSettingsView))
 
 	v1.Get("/applicationWebConfigs/:id", rest.Get(svc.WebConfig, h.webConfigView))
 	v1.Post("/applicationWebConfigs/:id", rest.Update(svc.UpdateWebConfig, h.webConfigView))

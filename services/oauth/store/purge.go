@@ -10,4 +10,8 @@ var ExpiringRows = []purgesql.Rows{
 	{Table: "consumed_assertions", Time: "expires_at"},
 	{Table: "nonces", Time: "expires_at"},
 	{Table: "password_changes", Time: "expires_at"},
+	{Table: "openid_codes", Time: "expires_at"},
+	{Table: "openid_grants", Time: "expires_at"},
+	{Table: "openid_refresh_tokens", Time: "expires_at"},
+	{Table: "openid_access_tokens", Time: "expires_at"},
 }

@@ -35,11 +35,15 @@ type Store struct {
 	db     *pg.DB
 	outbox *outbox.Outbox
 
-	apiKeys    *pg.Cache[APIKey] // of all tenants
-	apiKeyFeed *pg.Feed
-	policies   *pg.Cache[Policy]
-	webConfigs *pg.Cache[WebConfig]
-	tokens     map[TokenKind]*pg.Cache[Token]
+	apiKeys         *pg.Cache[APIKey] // of all tenants
+	apiKeyFeed      *pg.Feed
+	policies        *pg.Cache[Policy]
+	signingKeys     *pg.Cache[SigningKey]
+	openIDProviders *pg.Cache[OpenIDProvider]
+	openIDClients   *pg.Cache[OpenIDClient]
+	clientSecrets   *pg.Cache[ClientSecret]
+	webConfigs      *pg.Cache[WebConfig]
+	tokens          map[TokenKind]*pg.Cache[Token]
 }
 
 // tokenCacheSize is twice the number of tokens of a kind that are cached, half a kilobyte
@@ -57,6 +61,9 @@ const apiKeyCacheSize = 1 << 14
 // a change of the password revokes tokens.
 const policyCacheSize = 1 << 15
 
+// signingKeyCacheSize is in keys: those of the tenants that sign tokens at present.
+const signingKeyCacheSize = 1 << 14
+
 // New returns the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
 	tokens := func(name string, kind TokenKind) *pg.Cache[Token] {
@@ -68,6 +75,14 @@ func New(db *pg.DB, now func() time.Time) *Store {
 		apiKeyFeed: pg.NewFeed(db, apiKeyChannel),
 		policies: pg.NewCacheWithin[Policy](db, pg.FreshBounds(policyCacheSize), "oauth.policies", "oauth.policies",
 			policyQuery, nil),
+		signingKeys: pg.NewCacheWithin[SigningKey](db, pg.FreshBounds(signingKeyCacheSize), "oauth.signingKeys",
+			"oauth.signingKeys", signingKeysQuery, nil),
+		openIDProviders: pg.NewCacheWithin[OpenIDProvider](db, pg.FreshBounds(policyCacheSize), "oauth.openIdProviders",
+			"oauth.openIdProviders", openIDProviderQuery, nil),
+		openIDClients: pg.NewCacheWithin[OpenIDClient](db, pg.FreshBounds(policyCacheSize), "oauth.openIdClients",
+			"oauth.openIdClients", openIDClientQuery, nil),
+		clientSecrets: pg.NewCacheWithin[ClientSecret](db, pg.FreshBounds(policyCacheSize), "oauth.clientSecrets",
+			"oauth.clientSecrets", clientSecretQuery, nil),
 		webConfigs: pg.NewCache[WebConfig](db, "oauth.webConfigs", "oauth.webConfigs", webConfigQuery, nil),
 		tokens: map[TokenKind]*pg.Cache[Token]{Access: tokens("oauth.accessTokens", Access),
 			Refresh: tokens("oauth.refreshTokens", Refresh)},

@@ -1,0 +1,52 @@
+package rest
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/href"
+)
+
+// OAuthErrors is the middleware that answers an error as RFC 6749, section 5.2, says: error, error_description and
+// error_uri. The member error is the field of that name of the error. A path or a method that is not there is
+// answered as everywhere.
+func OAuthErrors(base href.Base) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		err := c.Next()
+		if status := apierr.From(err); err == nil || status.Status == http.StatusNotFound ||
+			status.Status == http.StatusMethodNotAllowed {
+			return err
+		}
+		refusal := logAndSetStatus(c, err)
+		code, _ := refusal.Fields["error"].(string)
+		switch {
+		case refusal.RetryAfter > 0 || refusal.Status == http.StatusServiceUnavailable:
+			code = "temporarily_unavailable"
+		case refusal.Status >= http.StatusInternalServerError:
+			code = "server_error"
+		case code == "":
+			code = "invalid_request"
+		}
+		return c.JSON(fiber.Map{
+			"error": code, "error_description": quotable(refusal.DeveloperMessage()),
+			"error_uri": base.Host() + "/errors/" + strconv.Itoa(refusal.Code),
+		})
+	}
+}
+
+// quotable leaves out the characters that an error_description must not have.
+func quotable(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '"':
+			return '\''
+		case r < ' ' || r > '~' || r == '\\':
+			return -1
+		}
+		return r
+	}, text)
+}

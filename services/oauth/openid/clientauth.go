@@ -1,0 +1,188 @@
+package openid
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth/store"
+)
+
+const (
+	assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+	// clockSkew is how far the clock of a client may be ahead.
+	clockSkew = 10 * time.Second
+	// maxAssertionAge bounds the lifetime of a client assertion: its jti is kept for as long.
+	maxAssertionAge = 10 * time.Minute
+)
+
+// errClient refuses a client without telling which check has failed.
+var errClient = refuse("invalid_client",
+	"the client is not accepted: its client_id, its authentication or the method of it is wrong, "+
+		"or it is disabled")
+
+// authenticateClient authenticates the client of a call by the method that it is registered with, and by no other.
+// It is a client of the application.
+func (s *Service) authenticateClient(ctx context.Context, i issuer, in Call) (store.OpenIDClient, error) {
+	given, clientID, err := s.givenMethod(in)
+	if err != nil {
+		return store.OpenIDClient{}, err
+	}
+	client, err := s.findClient(ctx, i, clientID)
+	if err != nil {
+		return client, err
+	}
+	if given != client.Settings.TokenEndpointAuthMethod {
+		return client, errClient
+	}
+	switch given {
+	case authKey:
+		err = s.checkAssertion(ctx, i, client, in.Form["client_assertion"])
+	case authBasic, authPost:
+		secret := in.Form["client_secret"]
+		if given == authBasic {
+			secret = in.Basic.Secret
+		}
+		var ok bool
+		if ok, err = s.checkSecret(ctx, client, secret); err == nil && !ok {
+			err = errClient
+		}
+	}
+	return client, err
+}
+
+// findClient returns an enabled client of an application, or errClient.
+func (s *Service) findClient(ctx context.Context, i issuer, clientID string) (store.OpenIDClient, error) {
+	v, err := id.Parse(clientID)
+	if err != nil || v.IsZero() {
+		return store.OpenIDClient{}, errClient
+	}
+	client, err := s.Store.CachedOpenIDClient(ctx, id.Ref{Tenant: i.app.TenantID, ID: v})
+	if errors.Is(err, apierr.NotFound) || err == nil && (client.ApplicationID != i.app.ID ||
+		client.Status != directoryapi.Enabled) {
+		return store.OpenIDClient{}, errClient
+	}
+	return client, err
+}
+
+// givenMethod returns by which method a call authenticates its client, and the client_id. More than one is
+// invalid_request (RFC 6749, section 2.3).
+func (s *Service) givenMethod(in Call) (method, clientID string, err error) {
+	clientID = in.Form.text("client_id")
+	methods := []string{}
+	if in.Basic != nil {
+		methods = append(methods, authBasic)
+		if clientID != "" && clientID != in.Basic.ID {
+			return "", "", refuse("invalid_request", "client_id differs from that of the header Authorization")
+		}
+		clientID = in.Basic.ID
+	}
+	if in.Form["client_secret"] != "" {
+		methods = append(methods, authPost)
+	}
+	if in.Form["client_assertion"] != "" || in.Form["client_assertion_type"] != "" {
+		methods = append(methods, authKey)
+		if in.Form.text("client_assertion_type") != assertionType {
+			return "", "", refuse("invalid_client", "client_assertion_type must be %s", assertionType)
+		}
+		claims, err := secure.UnverifiedClaims(in.Form["client_assertion"])
+		subject, _ := claims["sub"].(string)
+		if err != nil || subject == "" || clientID != "" && clientID != subject {
+			return "", "", errClient
+		}
+		clientID = subject
+	}
+	switch len(methods) {
+	case 0:
+		return authNone, clientID, nil
+	case 1:
+		return methods[0], clientID, nil
+	}
+	return "", "", refuse("invalid_request", "the client authenticates in more than one way")
+}
+
+// checkAssertion verifies a client assertion (RFC 7523, section 3): signed by a key of the client, issued by and for
+// it, for this issuer or its token endpoint as one string, and used once.
+func (s *Service) checkAssertion(ctx context.Context, i issuer, client store.OpenIDClient, text secure.Secret) error {
+	claims, err := s.verifyByClient(ctx, client, text, client.Settings.TokenEndpointAuthSigningAlg)
+	if err != nil {
+		return err
+	}
+	jti, expires, err := checkAssertionClaims(claims, client.ClientID, i.url, s.Now())
+	if err != nil {
+		return err
+	}
+	return s.useOnce(ctx, client.TenantID, "client assertion "+client.ClientID+" "+jti, expires, errClient)
+}
+
+// checkAssertionClaims returns the jti and the end of a client assertion whose signature is valid.
+func checkAssertionClaims(claims secure.Claims, clientID, issuer string, now time.Time) (jti string,
+	expires time.Time, err error) {
+	expires, hasExpiry := numericDate(claims, "exp")
+	notBefore, hasStart := numericDate(claims, "nbf")
+	issued, hasIssued := numericDate(claims, "iat")
+	audience, _ := claims["aud"].(string)
+	jti, _ = claims["jti"].(string)
+	switch {
+	case claims["iss"] != clientID || claims["sub"] != clientID,
+		audience != issuer && audience != issuer+"/token",
+		!hasExpiry || !now.Before(expires) || expires.After(now.Add(maxAssertionAge)),
+		claims["nbf"] != nil && (!hasStart || notBefore.After(now.Add(clockSkew))),
+		claims["iat"] != nil && (!hasIssued || issued.After(now.Add(clockSkew))),
+		jti == "":
+		return "", expires, refuse("invalid_client",
+			"the client assertion needs iss and sub of the client, aud of the issuer as one string, "+
+				"exp at most %s ahead, and jti; its times must not be in the future", maxAssertionAge)
+	}
+	return jti, expires, nil
+}
+
+// useOnce records that something with a name was used, until it expires. A name that was used before is again.
+func (s *Service) useOnce(ctx context.Context, tenant id.ID, name string, expires time.Time, again error) error {
+	err := s.Store.Tx(ctx, func(tx *store.Tx) error { return tx.ConsumeAssertion(ctx, tenant, name, expires) })
+	if errors.Is(err, apierr.Exists) {
+		return again
+	}
+	return err
+}
+
+// verifyByClient verifies the signature of a JWT with the keys of a client, and with the algorithm that it is
+// registered with, else with that of the key.
+func (s *Service) verifyByClient(ctx context.Context, client store.OpenIDClient, text secure.Secret,
+	registered *string) (secure.Claims, error) {
+	header, err := secure.UnverifiedHeader(text)
+	if err != nil {
+		return nil, errClient
+	}
+	algorithm, _ := header["alg"].(string)
+	if registered != nil && algorithm != *registered || !slices.Contains(secure.SigningAlgorithms, algorithm) {
+		return nil, errClient
+	}
+	keys, err := s.clientKeys(ctx, client, header["kid"])
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range keys {
+		if kid, named := header["kid"].(string); named && key.ID() != "" && key.ID() != kid {
+			continue
+		}
+		if claims, err := key.Verify(text, algorithm); err == nil {
+			return claims, nil
+		}
+	}
+	return nil, errClient
+}
+
+// numericDate returns the time of a claim, and false for a value that is no number of seconds from 0 to the year 9999.
+func numericDate(claims secure.Claims, name string) (time.Time, bool) {
+	seconds, ok := claims[name].(float64)
+	if !ok || !(seconds >= 0 && seconds <= 253402300799) {
+		return time.Time{}, false
+	}
+	return time.Unix(int64(seconds), 0), true
+}

@@ -1,0 +1,88 @@
+package openid
+
+import (
+	"context"
+	"net/url"
+	"slices"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/redirecturi"
+	"github.com/doorward/doorward/pkg/secure"
+)
+
+// Discovery returns the metadata of the provider that an application is (RFC 8414; OpenID Connect Discovery, section
+// 3). It has nothing but what the provider answers to.
+func (s *Service) Discovery(ctx context.Context, application id.ID) (map[string]any, error) {
+	i, err := s.issuer(ctx, application)
+	if err != nil {
+		return nil, err
+	}
+	scopes := slices.Clone(offeredScopes)
+	for _, scope := range i.provider.Settings.Scopes {
+		scopes = append(scopes, scope.Name)
+	}
+	claims := []string{"sub", "iss", "aud", "exp", "iat", "auth_time", "nonce", "acr", "amr"}
+	for _, scope := range offeredScopes {
+		for name := range scopeClaims[scope] {
+			claims = append(claims, name)
+		}
+	}
+	for _, m := range i.provider.Settings.Claims {
+		claims = append(claims, m.Claim)
+	}
+	slices.Sort(claims)
+	return map[string]any{
+		"issuer":                 i.url,
+		"jwks_uri":               i.url + "/jwks",
+		"token_endpoint":         i.url + "/token",
+		"userinfo_endpoint":      i.url + "/userinfo",
+		"introspection_endpoint": i.url + "/introspect",
+		"revocation_endpoint":    i.url + "/revoke",
+
+		"scopes_supported":                      scopes,
+		"claims_supported":                      slices.Compact(claims),
+		"grant_types_supported":                 []string{grantCode, grantRefresh, grantClient, grantExchange},
+		"response_types_supported":              []string{},
+		"subject_types_supported":               []string{"public", "pairwise"},
+		"id_token_signing_alg_values_supported": secure.SigningAlgorithms,
+		"userinfo_signing_alg_values_supported": secure.SigningAlgorithms,
+		"code_challenge_methods_supported":      []string{"S256"},
+		"dpop_signing_alg_values_supported":     proofAlgorithms,
+
+		"token_endpoint_auth_methods_supported":                    authMethods,
+		"token_endpoint_auth_signing_alg_values_supported":         secure.SigningAlgorithms,
+		"introspection_endpoint_auth_methods_supported":            []string{authBasic, authPost, authKey},
+		"introspection_endpoint_auth_signing_alg_values_supported": secure.SigningAlgorithms,
+		"revocation_endpoint_auth_methods_supported":               authMethods,
+		"revocation_endpoint_auth_signing_alg_values_supported":    secure.SigningAlgorithms,
+	}, nil
+}
+
+// offeredScopes are the built-in scopes that have an effect.
+var offeredScopes = []string{scopeOpenID, "profile", "email", scopeOffline}
+
+// Keys returns the key set of the provider that an application is.
+func (s *Service) Keys(ctx context.Context, application id.ID) (KeySet, error) {
+	i, err := s.issuer(ctx, application)
+	if err != nil {
+		return KeySet{}, err
+	}
+	return s.KeySet(ctx, i.app.TenantID)
+}
+
+// AllowsOrigin reports whether pages of an origin may call the endpoints of a provider (CORS): those of the redirect
+// URIs of its clients, and of the application's authorizedOriginUris.
+func (s *Service) AllowsOrigin(ctx context.Context, application id.ID, origin string) (bool, error) {
+	i, err := s.issuer(ctx, application)
+	if err != nil {
+		return false, err
+	}
+	if redirecturi.IsListedOrigin(origin, i.app.AuthorizedOriginURIs) {
+		return true, nil
+	}
+	uris, err := s.Store.RedirectURIs(ctx, i.ref())
+	return slices.ContainsFunc(uris, func(uri string) bool {
+		u, err := url.Parse(uri)
+		return err == nil && u.Host != "" && u.Scheme+"://"+u.Host == origin
+	}), err
+}

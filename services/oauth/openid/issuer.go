@@ -1,0 +1,44 @@
+package openid
+
+import (
+	"context"
+	"errors"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/services/oauth/store"
+)
+
+// issuer is an application as an OpenID provider.
+type issuer struct {
+	app      applicationapi.Application
+	provider store.OpenIDProvider
+	url      string // the iss of its tokens
+}
+
+func (i issuer) ref() id.Ref { return id.Ref{Tenant: i.app.TenantID, ID: i.app.ID} }
+
+// issuer returns the provider of an application that is named by its id alone. A disabled application or
+// provider is apierr.NotFound, as one that is not there.
+func (s *Service) issuer(ctx context.Context, application id.ID) (issuer, error) {
+	app, err := s.Application.FindApplication(ctx, applicationapi.FindApplication{ID: application})
+	if err != nil {
+		return issuer{}, err
+	}
+	return s.issuerOf(ctx, app)
+}
+
+func (s *Service) issuerOf(ctx context.Context, app applicationapi.Application) (issuer, error) {
+	i := issuer{app: app, url: s.Issuer(app.ID)}
+	var err error
+	i.provider, err = s.Store.CachedOpenIDProvider(ctx, i.ref())
+	if errors.Is(err, apierr.NotFound) {
+		i.provider, err = defaultProvider(app), nil
+	}
+	if err == nil && (app.Status != directoryapi.Enabled || i.provider.Settings.Status != directoryapi.Enabled) {
+		err = apierr.NotFound
+	}
+	return i, err
+}

@@ -1,0 +1,60 @@
+// Package openid has the rules of the OpenID providers: every application is one. It is a part of the OAuth
+// service, beside the tokens of old in package oauth. Its rules are methods of Service, one file per noun. Its
+// SQL is in services/oauth/store, its HTTP in services/oauth/rest.
+package openid
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/cache"
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/outbound"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth/store"
+)
+
+// Service has the rules of the OpenID providers.
+type Service struct {
+	Config
+	privateKeys *cache.Cache[keyRef, secure.SigningKey]
+	firstKeys   singleflight.Group
+	fetched     *cache.Cache[string, fetchedKeys]
+	outbound    http.Client
+}
+
+// Config is what the rules need.
+type Config struct {
+	Store       *store.Store
+	Directory   directoryapi.API
+	Application applicationapi.API
+	Ring        *secure.Keyring
+	Now         func() time.Time
+	Base        href.Base
+	// Outbound is the guard of connections to addresses that clients have named.
+	Outbound outbound.Guard
+	// Authenticate verifies an API key (oauthapi.API).
+	Authenticate func(context.Context, oauthapi.Authenticate) (oauthapi.Key, error)
+	// Count counts the result of a token request by its grant type.
+	Count func(ctx context.Context, grantType string, err error)
+}
+
+// New returns the rules.
+func New(cfg Config) *Service {
+	return &Service{
+		Config: cfg,
+		privateKeys: cache.New(cache.Config[keyRef, secure.SigningKey]{Name: "oauth.privateKeys", Size: 4096,
+			MaxAge: time.Hour, Now: cfg.Now}),
+		fetched: cache.New(cache.Config[string, fetchedKeys]{Name: "oauth.clientKeys", Size: 4096,
+			MaxAge: fetchedKeysAge, Now: cfg.Now}),
+		outbound: http.Client{Transport: cfg.Outbound.Transport(), CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}},
+	}
+}

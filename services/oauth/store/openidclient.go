@@ -1,0 +1,289 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/list/listsql"
+	"github.com/doorward/doorward/pkg/pg"
+)
+
+// OpenIDProvider is the OpenID provider that an application is.
+type OpenIDProvider struct {
+	TenantID      id.ID
+	ApplicationID id.ID
+	Settings      OpenIDProviderSettings
+	CreatedAt     time.Time
+	ModifiedAt    time.Time
+}
+
+// OpenIDProviderSettings are the members of a provider that a client may change, as the interface names them.
+type OpenIDProviderSettings struct {
+	Status               string         `json:"status"`
+	SigningAlgorithm     string         `json:"signingAlgorithm"`
+	IDTokenTTL           string         `json:"idTokenTtl"`
+	AuthorizationCodeTTL string         `json:"authorizationCodeTtl"`
+	RefreshTokenIdleTTL  string         `json:"refreshTokenIdleTtl"`
+	RefreshTokenGrace    string         `json:"refreshTokenGrace"`
+	Scopes               []OpenIDScope  `json:"scopes"`
+	Claims               []ClaimMapping `json:"claims"`
+}
+
+// OpenIDScope is a scope of the application's APIs.
+type OpenIDScope struct {
+	Name        string   `json:"name"`
+	Description *string  `json:"description"`
+	Resources   []string `json:"resources"` // addresses of the APIs; none: any
+	Consent     bool     `json:"consent"`   // asked for even of first-party clients
+	Groups      []id.ID  `json:"groups"`    // not empty: given to their members alone
+}
+
+// ClaimMapping is a claim of tokens that has the value of an attribute of the account.
+type ClaimMapping struct {
+	Claim  string   `json:"claim"`
+	Source string   `json:"source"`
+	Scopes []string `json:"scopes"`
+	In     []string `json:"in"`
+}
+
+const (
+	openIDProviderColumns = `p.tenant_id, p.application_id, p.settings, p.created_at, p.modified_at`
+	openIDProviderQuery   = `SELECT ` + openIDProviderColumns + ` FROM openid_providers p WHERE p.tenant_id = $1
+		AND p.application_id = $2`
+)
+
+// OpenIDProvider returns the provider of an application, or apierr.NotFound for one that was never changed.
+func (s *Store) OpenIDProvider(ctx context.Context, application id.Ref) (OpenIDProvider, error) {
+	return pg.One[OpenIDProvider](ctx, s.db, openIDProviderQuery, application.Tenant, application.ID)
+}
+
+// CachedOpenIDProvider is OpenIDProvider as of at most 50 ms ago.
+func (s *Store) CachedOpenIDProvider(ctx context.Context, application id.Ref) (OpenIDProvider, error) {
+	return s.openIDProviders.One(ctx, application)
+}
+
+// LockOpenIDProvider reads and locks a provider that the transaction will change. Where none is stored it
+// inserts p.
+func (tx *Tx) LockOpenIDProvider(ctx context.Context, p OpenIDProvider) (OpenIDProvider, error) {
+	tx.store.openIDProviders.InvalidateAfter(tx, id.Ref{Tenant: p.TenantID, ID: p.ApplicationID})
+	tx.Queue(`INSERT INTO openid_providers (tenant_id, application_id, settings, created_at, modified_at) VALUES ($1, $2,
+		$3, $4, $5)
+		ON CONFLICT DO NOTHING`, p.TenantID, p.ApplicationID, p.Settings, p.CreatedAt, p.ModifiedAt)
+	return pg.One[OpenIDProvider](ctx, tx, openIDProviderQuery+` FOR UPDATE`, p.TenantID, p.ApplicationID)
+}
+
+// UpdateOpenIDProvider writes the members that a client can change.
+func (tx *Tx) UpdateOpenIDProvider(ctx context.Context, p OpenIDProvider) error {
+	return pg.MustChange(ctx, tx, `UPDATE openid_providers SET settings = $3, modified_at = $4 WHERE tenant_id = $1
+		AND application_id = $2`,
+		p.TenantID, p.ApplicationID, p.Settings, p.ModifiedAt)
+}
+
+// OpenIDClient is a client of an application (relying party).
+type OpenIDClient struct {
+	TenantID      id.ID
+	ID            id.ID
+	ClientID      string // ID in base62
+	ApplicationID id.ID
+	Name          string
+	Description   *string
+	Status        string
+	Settings      OpenIDClientSettings
+	CreatedAt     time.Time
+	ModifiedAt    time.Time
+}
+
+// OpenIDClientSettings are the members of a client that may be changed, as the interface names them: the client
+// metadata of RFC 7591 and OpenID Connect Registration, and ours.
+type OpenIDClientSettings struct {
+	ApplicationType                    string           `json:"applicationType"`
+	RedirectURIs                       []string         `json:"redirectUris"`
+	PostLogoutRedirectURIs             []string         `json:"postLogoutRedirectUris"`
+	GrantTypes                         []string         `json:"grantTypes"`
+	ResponseTypes                      []string         `json:"responseTypes"`
+	TokenEndpointAuthMethod            string           `json:"tokenEndpointAuthMethod"`
+	TokenEndpointAuthSigningAlg        *string          `json:"tokenEndpointAuthSigningAlg"`
+	RequestObjectSigningAlg            *string          `json:"requestObjectSigningAlg"`
+	JWKS                               *json.RawMessage `json:"jwks"`
+	JWKSURI                            *string          `json:"jwksUri"`
+	RequirePKCE                        bool             `json:"requirePkce"`
+	RequirePushedAuthorizationRequests bool             `json:"requirePushedAuthorizationRequests"`
+	RequireSignedRequestObject         bool             `json:"requireSignedRequestObject"`
+	DPoPBoundAccessTokens              bool             `json:"dpopBoundAccessTokens"`
+	IDTokenSignedResponseAlg           *string          `json:"idTokenSignedResponseAlg"`
+	UserinfoSignedResponseAlg          *string          `json:"userinfoSignedResponseAlg"`
+	SubjectType                        string           `json:"subjectType"`
+	SectorIdentifierURI                *string          `json:"sectorIdentifierUri"`
+	AccessTokenFormat                  string           `json:"accessTokenFormat"`
+	AccessTokenTTL                     *string          `json:"accessTokenTtl"`
+	RefreshTokenTTL                    *string          `json:"refreshTokenTtl"`
+	IDTokenTTL                         *string          `json:"idTokenTtl"`
+	DefaultMaxAge                      *int             `json:"defaultMaxAge"`
+	RequireAuthTime                    bool             `json:"requireAuthTime"`
+	DefaultACRValues                   []string         `json:"defaultAcrValues"`
+	InitiateLoginURI                   *string          `json:"initiateLoginUri"`
+	FrontchannelLogoutURI              *string          `json:"frontchannelLogoutUri"`
+	BackchannelLogoutURI               *string          `json:"backchannelLogoutUri"`
+	BackchannelLogoutSessionRequired   bool             `json:"backchannelLogoutSessionRequired"`
+	RefreshTokenRotation               string           `json:"refreshTokenRotation"`
+	TokenExchange                      string           `json:"tokenExchange"`
+	Resources                          []string         `json:"resources"`
+	Consent                            string           `json:"consent"`
+	Scopes                             []string         `json:"scopes"` // nil: all
+	LogoURI                            *string          `json:"logoUri"`
+	ClientURI                          *string          `json:"clientUri"`
+	PolicyURI                          *string          `json:"policyUri"`
+	TosURI                             *string          `json:"tosUri"`
+	Contacts                           []string         `json:"contacts"`
+}
+
+const (
+	openIDClientColumns = `c.tenant_id, c.id, c.client_id, c.application_id, c.name, c.description, c.status, c.settings,
+		c.created_at,
+	c.modified_at`
+	openIDClientQuery = `SELECT ` + openIDClientColumns + ` FROM openid_clients c WHERE c.tenant_id = $1 AND c.id = $2`
+	clientSecretQuery = `SELECT s.tenant_id, s.client_id, s.id, s.digest, s.created_at, s.last_used_at
+		FROM openid_client_secrets s
+		WHERE s.tenant_id = $1 AND s.client_id = $2 ORDER BY s.id`
+)
+
+// OpenIDClients has the attributes by which the clients of an application are searched and sorted.
+var OpenIDClients = list.Spec{
+	"name":       {Column: "c.name", Folded: "c.name_folded"},
+	"clientId":   {Column: "c.client_id"},
+	"status":     {Column: "c.status", Kind: list.Enum, Values: []string{"ENABLED", "DISABLED"}},
+	"createdAt":  {Column: "c.created_at", Kind: list.Time},
+	"modifiedAt": {Column: "c.modified_at", Kind: list.Time},
+}
+
+// OpenIDClient returns a client, or apierr.NotFound.
+func (s *Store) OpenIDClient(ctx context.Context, client id.Ref) (OpenIDClient, error) {
+	return pg.One[OpenIDClient](ctx, s.db, openIDClientQuery, client.Tenant, client.ID)
+}
+
+// CachedOpenIDClient is OpenIDClient as of at most 50 ms ago.
+func (s *Store) CachedOpenIDClient(ctx context.Context, client id.Ref) (OpenIDClient, error) {
+	return s.openIDClients.One(ctx, client)
+}
+
+// ListOpenIDClients returns a page of an application's clients.
+func (s *Store) ListOpenIDClients(ctx context.Context, application id.Ref, query list.Query) (list.Page[OpenIDClient],
+	error) {
+	return listsql.Select[OpenIDClient](ctx, s.db, OpenIDClients, query, openIDClientColumns,
+		`FROM openid_clients c WHERE c.tenant_id = $1 AND c.application_id = $2`, "c.id", application.Tenant, application.ID)
+}
+
+// RedirectURIs returns the redirect URIs of the enabled clients of an application.
+func (s *Store) RedirectURIs(ctx context.Context, application id.Ref) ([]string, error) {
+	return pg.Values[string](ctx, s.db, `SELECT DISTINCT jsonb_array_elements_text(c.settings -> 'redirectUris')
+		FROM openid_clients c
+		WHERE c.tenant_id = $1 AND c.application_id = $2 AND c.status = 'ENABLED'`, application.Tenant, application.ID)
+}
+
+// LockOpenIDClient reads and locks a client that the transaction will change.
+func (tx *Tx) LockOpenIDClient(ctx context.Context, client id.Ref) (OpenIDClient, error) {
+	tx.store.openIDClients.InvalidateAfter(tx, client)
+	tx.store.clientSecrets.InvalidateAfter(tx, client)
+	return pg.One[OpenIDClient](ctx, tx, openIDClientQuery+` FOR UPDATE`, client.Tenant, client.ID)
+}
+
+func (c OpenIDClient) args() pgx.NamedArgs {
+	return pgx.NamedArgs{
+		"tenant": c.TenantID, "id": c.ID, "clientID": c.ClientID, "application": c.ApplicationID, "name": c.Name,
+		"folded": field.Fold(c.Name), "description": c.Description, "status": c.Status, "settings": c.Settings,
+		"createdAt":  c.CreatedAt,
+		"modifiedAt": c.ModifiedAt,
+	}
+}
+
+// InsertOpenIDClient adds a client. A name that the application has is apierr.Exists.
+func (tx *Tx) InsertOpenIDClient(ctx context.Context, c OpenIDClient) error {
+	_, err := pg.Exec(ctx, tx, `INSERT INTO openid_clients (tenant_id, id, client_id, application_id, name, name_folded,
+		description, status,
+			settings, created_at, modified_at)
+		VALUES (@tenant, @id, @clientID, @application, @name, @folded, @description, @status, @settings, @createdAt,
+			@modifiedAt)`, c.args())
+	return err
+}
+
+// UpdateOpenIDClient writes the members of a locked client that may be changed.
+func (tx *Tx) UpdateOpenIDClient(ctx context.Context, c OpenIDClient) error {
+	return pg.MustChange(ctx, tx, `UPDATE openid_clients SET name = @name, name_folded = @folded,
+		description = @description,
+		status = @status, settings = @settings, modified_at = @modifiedAt WHERE tenant_id = @tenant AND id = @id`, c.args())
+}
+
+// DeleteOpenIDClient deletes a locked client with its secrets.
+func (tx *Tx) DeleteOpenIDClient(ctx context.Context, client id.Ref) error {
+	tx.Queue(`DELETE FROM openid_client_secrets WHERE tenant_id = $1 AND client_id = $2`, client.Tenant, client.ID)
+	return pg.MustChange(ctx, tx, `DELETE FROM openid_clients WHERE tenant_id = $1 AND id = $2`, client.Tenant, client.ID)
+}
+
+// DeleteApplicationOpenID deletes the provider and the clients of an application.
+func (tx *Tx) DeleteApplicationOpenID(ctx context.Context, application id.Ref) error {
+	tx.store.openIDProviders.InvalidateAfter(tx, application)
+	tx.Queue(`DELETE FROM openid_providers WHERE tenant_id = $1 AND application_id = $2`, application.Tenant,
+		application.ID)
+	tx.Queue(`DELETE FROM openid_client_secrets WHERE tenant_id = $1 AND client_id IN
+		(SELECT id FROM openid_clients WHERE tenant_id = $1 AND application_id = $2)`, application.Tenant, application.ID)
+	deleted, err := pg.Values[id.ID](ctx, tx, `DELETE FROM openid_clients WHERE tenant_id = $1 AND application_id = $2
+		RETURNING id`,
+		application.Tenant, application.ID)
+	for _, client := range deleted {
+		tx.store.openIDClients.InvalidateAfter(tx, id.Ref{Tenant: application.Tenant, ID: client})
+	}
+	return err
+}
+
+// ClientSecret is a secret of a client, as its digest.
+type ClientSecret struct {
+	TenantID   id.ID
+	ClientID   id.ID
+	ID         id.ID
+	Digest     []byte
+	CreatedAt  time.Time
+	LastUsedAt *time.Time
+}
+
+// ClientSecrets returns the secrets of a client, at most two.
+func (s *Store) ClientSecrets(ctx context.Context, client id.Ref) ([]ClientSecret, error) {
+	return pg.All[ClientSecret](ctx, s.db, clientSecretQuery, client.Tenant, client.ID)
+}
+
+// CachedClientSecrets is ClientSecrets as of at most 50 ms ago.
+func (s *Store) CachedClientSecrets(ctx context.Context, client id.Ref) ([]ClientSecret, error) {
+	return s.clientSecrets.All(ctx, client)
+}
+
+// LockClientSecrets returns the secrets of a client that the transaction has locked.
+func (tx *Tx) LockClientSecrets(ctx context.Context, client id.Ref) ([]ClientSecret, error) {
+	return pg.All[ClientSecret](ctx, tx, clientSecretQuery, client.Tenant, client.ID)
+}
+
+// InsertClientSecret adds a secret to a locked client.
+func (tx *Tx) InsertClientSecret(s ClientSecret) {
+	tx.Queue(`INSERT INTO openid_client_secrets (tenant_id, client_id, id, digest, created_at) VALUES ($1, $2, $3, $4,
+		$5)`,
+		s.TenantID, s.ClientID, s.ID, s.Digest, s.CreatedAt)
+}
+
+// DeleteClientSecret deletes a secret of a locked client, or returns apierr.NotFound.
+func (tx *Tx) DeleteClientSecret(ctx context.Context, client id.Ref, secret id.ID) error {
+	return pg.MustChange(ctx, tx, `DELETE FROM openid_client_secrets WHERE tenant_id = $1 AND client_id = $2
+		AND id = $3`, client.Tenant,
+		client.ID, secret)
+}
+
+// UseClientSecret records when a secret was used.
+func (tx *Tx) UseClientSecret(s ClientSecret, now time.Time) {
+	tx.store.clientSecrets.InvalidateAfter(tx, id.Ref{Tenant: s.TenantID, ID: s.ClientID})
+	tx.Queue(`UPDATE openid_client_secrets SET last_used_at = $4 WHERE tenant_id = $1 AND client_id = $2 AND id = $3`,
+		s.TenantID, s.ClientID,
+		s.ID, now)
+}
