@@ -18,6 +18,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/certificate/certtest"
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/env"
@@ -39,6 +40,10 @@ func (oauth) Authenticate(_ context.Context, in oauthapi.Authenticate) (oauthapi
 		return oauthapi.Key{}, apierr.Unauthorized
 	}
 	return oauthapi.Key{ID: "KEY", TenantID: tenant}, nil
+}
+
+func (oauth) AccessChanges(context.Context, cache.Position) (cache.Page, error) {
+	return cache.Page{Behind: true}, nil
 }
 
 // listen runs an application of a service on a port of its own.

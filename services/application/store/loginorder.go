@@ -229,7 +229,8 @@ func newLoginOrder(rows []loginOrderRow, err error) (LoginOrder, error) {
 	if err != nil {
 		return LoginOrder{}, err
 	}
-	order := LoginOrder{Application: rows[0].ApplicationID, Status: rows[0].Status, Linking: LinkingRules{LinkingSwitches: rows[0].LinkingSwitches}}
+	order := LoginOrder{Application: rows[0].ApplicationID, Status: rows[0].Status,
+		Linking: LinkingRules{LinkingSwitches: rows[0].LinkingSwitches}}
 	for _, r := range rows {
 		if r.MappedStore != (MappedStore{}) { // the row of an application without mappings has none
 			order.Mapped = append(order.Mapped, r.MappedStore)

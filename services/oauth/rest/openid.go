@@ -160,7 +160,8 @@ func clientForm(c *fiber.Ctx) (openid.Form, error) {
 // basicCredentials reads the credentials of HTTP Basic authentication, whose parts are form-encoded (RFC 6749, section
 // 2.3.1).
 func basicCredentials(encoded string) (*openid.BasicCredentials, error) {
-	wrong := apierr.Unauthorized.Because("the header Authorization needs the Base64 of client_id:client_secret").With("error", "invalid_client")
+	wrong := apierr.Unauthorized.Because("the header Authorization needs the Base64 of client_id:client_secret").
+		With("error", "invalid_client")
 	plain, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
 		return nil, wrong
