@@ -171,20 +171,31 @@ func (s *Service) checkAccess(ctx context.Context, application id.Ref, login sto
 		Tenant: application.Tenant, Application: application.ID, Account: login.Account, Organization: login.Organization,
 	})
 	if err != nil {
-		return access.Account, err
+		return directoryapi.Account{}, err
 	}
-	changed := access.PasswordModifiedAt
-	if changed == nil || !changed.After(access.CreatedAt) || login.At.After(*changed) {
-		return access.Account, nil
+	if changed := access.PasswordModifiedAt; changed != nil && changed.After(access.CreatedAt) && !login.At.After(*changed) {
+		if err := s.checkPasswordChange(ctx, application); err != nil {
+			return directoryapi.Account{}, err
+		}
 	}
+	account, err := s.Directory.Account(ctx, id.Ref{Tenant: application.Tenant, ID: login.Account})
+	if errors.Is(err, apierr.NotFound) {
+		err = apierr.TokenAccountDisabled.Because("the account was deleted")
+	}
+	return account, err
+}
+
+// checkPasswordChange refuses a login from before a change of the password, unless the policy of the application
+// keeps its tokens.
+func (s *Service) checkPasswordChange(ctx context.Context, application id.Ref) error {
 	policy, err := s.Store.CachedPolicy(ctx, application.Tenant, application.ID)
-	switch {
-	case err == nil && !policy.RevokeTokensOnPasswordChange:
-		return access.Account, nil
-	case err != nil && !errors.Is(err, apierr.NotFound):
-		return access.Account, err
+	if err != nil && !errors.Is(err, apierr.NotFound) { // the default policy revokes
+		return err
 	}
-	return access.Account, apierr.TokenRevoked.Because("the password of the account was changed after the login")
+	if err == nil && !policy.RevokeTokensOnPasswordChange {
+		return nil
+	}
+	return apierr.TokenRevoked.Because("the password of the account was changed after the login")
 }
 
 // withoutForeignScopes leaves out the scopes that are given to members of groups of which the account is none.
