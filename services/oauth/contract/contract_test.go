@@ -149,9 +149,12 @@ func same(a, b oauthapi.Key) bool {
 	return times && reflect.DeepEqual(a, b)
 }
 
+// isNone reports whether a key is the zero value.
+func isNone(key oauthapi.Key) bool { return reflect.DeepEqual(key, oauthapi.Key{}) }
+
 func refused(t *testing.T, s surroundings, in oauthapi.EnsureKey, want error) {
 	t.Helper()
-	if key, err := s.API.EnsureKey(t.Context(), in); !errors.Is(err, want) || key != (oauthapi.Key{}) {
+	if key, err := s.API.EnsureKey(t.Context(), in); !errors.Is(err, want) || !isNone(key) {
 		t.Errorf("EnsureKey returns %+v, %v; want %v", key, err, want)
 	}
 }
@@ -178,7 +181,7 @@ func authenticate(t *testing.T, s surroundings) {
 func denied(t *testing.T, s surroundings, in oauthapi.Authenticate) {
 	t.Helper()
 	key, err := s.API.Authenticate(t.Context(), in)
-	if !errors.Is(err, apierr.Unauthorized) || key != (oauthapi.Key{}) {
+	if !errors.Is(err, apierr.Unauthorized) || !isNone(key) {
 		t.Fatalf("Authenticate returns %+v, %v; want %v", key, err, apierr.Unauthorized)
 	}
 	_, unknown := s.API.Authenticate(t.Context(), oauthapi.Authenticate{ID: "NOBODY", Secret: "x"})
