@@ -17,12 +17,12 @@ func tenantContext(ctx context.Context) context.Context {
 
 func TestATenantLeavesAQuarterOfThePoolToOthers(t *testing.T) {
 	for connections, want := range map[int32]int{1: 1, 2: 1, 3: 2, 4: 3, 8: 6, 20: 15} {
-		wantFree(t, newTenantQuota(connections), tenantContext(t.Context()), want)
+		wantFree(tenantContext(t.Context()), t, newTenantQuota(connections), want)
 	}
 }
 
 // wantFree tests how many connections a tenant may use more before a query waits.
-func wantFree(t *testing.T, q *tenantQuota, tenant context.Context, want int) {
+func wantFree(tenant context.Context, t *testing.T, q *tenantQuota, want int) {
 	t.Helper()
 	ended, cancel := context.WithCancel(tenant)
 	cancel()
@@ -68,7 +68,7 @@ func TestQueriesOfATenantWaitForItsOwn(t *testing.T) {
 		if len(order) != 3 || order[0] != 0 || order[1] != 1 || order[2] != 2 {
 			t.Errorf("the order was %v", order)
 		}
-		wantFree(t, s, noisy, 1)
+		wantFree(noisy, t, s, 1)
 	})
 }
 
@@ -86,6 +86,6 @@ func TestAWaitForAShareEndsWithItsContext(t *testing.T) {
 			t.Errorf("a wait of a second counts as %s", waited)
 		}
 		s.release(first)
-		wantFree(t, s, ctx, 1)
+		wantFree(ctx, t, s, 1)
 	})
 }

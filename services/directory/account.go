@@ -39,6 +39,7 @@ func (s *Service) WithVerificationToken(a directoryapi.Account) (directoryapi.Ac
 	return a, err
 }
 
+// WithVerificationTokens is WithVerificationToken for a page of accounts. It returns an error as it is.
 func (s *Service) WithVerificationTokens(page list.Page[directoryapi.Account],
 	err error) (list.Page[directoryapi.Account], error) {
 	for i := 0; i < len(page.Items) && err == nil; i++ {

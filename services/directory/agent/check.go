@@ -281,8 +281,8 @@ func checkError(result int) error {
 	return apierr.AgentAnswer.Because("the agent answered the check with the unknown result %d", result)
 }
 
-// AgentCheck is a password check for an agent.
-type AgentCheck struct {
+// Check is a password check for an agent.
+type Check struct {
 	store.AgentCheck               // with the sealed password
 	PlainPassword    secure.Secret // the password, decrypted
 }
@@ -290,7 +290,7 @@ type AgentCheck struct {
 // AgentChecks returns some of the password checks that logins need of the agent; without any it
 // waits (long poll). Each check is returned once, and again when the agent did not answer it
 // within checkLease.
-func (s *Service) AgentChecks(ctx context.Context, at id.Ref, wait time.Duration) ([]AgentCheck, error) {
+func (s *Service) AgentChecks(ctx context.Context, at id.Ref, wait time.Duration) ([]Check, error) {
 	if _, err := s.Agent(ctx, at); err != nil {
 		return nil, err
 	}
@@ -319,7 +319,7 @@ func (s *Service) AgentChecks(ctx context.Context, at id.Ref, wait time.Duration
 }
 
 // leaseChecks takes some checks for checkLease and decrypts their passwords.
-func (s *Service) leaseChecks(ctx context.Context, at id.Ref) (leased []AgentCheck, err error) {
+func (s *Service) leaseChecks(ctx context.Context, at id.Ref) (leased []Check, err error) {
 	now := s.now()
 	var found []store.AgentCheck
 	err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
@@ -331,7 +331,7 @@ func (s *Service) leaseChecks(ctx context.Context, at id.Ref) (leased []AgentChe
 		if err != nil {
 			return nil, err
 		}
-		leased = append(leased, AgentCheck{check, plain})
+		leased = append(leased, Check{check, plain})
 	}
 	return leased, err
 }

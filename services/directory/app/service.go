@@ -19,11 +19,14 @@ import (
 	"github.com/doorward/doorward/services/directory/store"
 )
 
-// The three parts of the rules, under the names by which Service embeds them.
+// The parts of the rules have the names by which Service embeds them.
 type (
-	Core      = directory.Service
+	// Core has the rules of tenants, directories, groups, accounts and logins.
+	Core = directory.Service
+	// Providers has the rules of social and SAML providers.
 	Providers = provider.Service
-	Agents    = agent.Service
+	// Agents has the rules of directory agents and what they mirror.
+	Agents = agent.Service
 )
 
 // Service is the directory service with all its rules. Its parts implement the contract together.

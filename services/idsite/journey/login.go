@@ -18,6 +18,7 @@ import (
 // Step is what a login still wants.
 type Step string
 
+// What a login may want.
 const (
 	Nothing      Step = ""             // the login has ended
 	Factor       Step = "factor"       // a second factor (factor.go)

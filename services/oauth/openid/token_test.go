@@ -364,7 +364,7 @@ func TestPrivateKeyJWT(t *testing.T) {
 		p.refuse(name, "invalid_client", assertion(jwt.SigningMethodES256, key, change))
 	}
 	p.refuse("another key", "invalid_client", assertion(jwt.SigningMethodES256, newKeyPair(t), nil))
-	p.refuse("the public key as a secret", "invalid_client", assertion(jwt.SigningMethodHS256, []byte(set), nil))
+	p.refuse("the public key as a secret", "invalid_client", assertion(jwt.SigningMethodHS256, set, nil))
 	p.refuse("no signature", "invalid_client", assertion(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, nil))
 }
 
