@@ -170,7 +170,7 @@ DOORWARD_MAIL_FROM_NAME: {{ $v.mail.fromName | quote }}
 {{- if and (eq .process "notification") $v.mail.helo }}
 DOORWARD_SMTP_HELO: {{ $v.mail.helo | quote }}
 {{- end }}
-{{- if has .process (list "directory" "notification" "idsite") }}
+{{- if has .process (list "directory" "oauth" "notification" "idsite") }}
 DOORWARD_OUTBOUND_PRIVATE_NETWORKS: {{ join "," $v.outbound.privateNetworks | quote }}
 {{- end }}
 {{- if eq .process "gateway" }}
