@@ -41,6 +41,7 @@ var notions = map[string]notion{
 var otherMeanings = map[string]string{
 	"providerData.code": "an authorization code, which the provider reads",
 	"POST /v1/applications/{applicationId}/oauth/token code":   "an authorization code",
+	"POST /oidc/{applicationId}/token code":                    "an authorization code",
 	"POST /client/{dnsLabel}/oauth/token code":                 "a code that comes again as it was issued",
 	"POST /sso/provider code":                                  "an authorization code",
 	"GET /sso/provider ?code":                                  "an authorization code",
@@ -277,6 +278,9 @@ func TestEveryDoorTakesEverySpelling(t *testing.T) {
 		"POST /v1/accountStoreMappings":                             {at(e2e.Object{"application": refer(application)}, newDirectory())},
 		"POST /v1/organizationAccountStoreMappings": {
 			at(e2e.Object{"organization": organization}, newDirectory()),
+		},
+		"POST /v1/openIdProviders/{applicationId}": {
+			{"scopes": []e2e.Object{{"name": "orders", "groups": []e2e.Object{group}}}},
 		},
 		"POST /v1/groupMemberships":            {{"account": refer(account), "group": group}},
 		"POST /v1/accountLinks":                {{"leftAccount": refer(account), "rightAccount": refer(twin)}},

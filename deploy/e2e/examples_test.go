@@ -252,6 +252,8 @@ func exampleResources(t *testing.T, fixture e2e.Fixture, account e2e.Object) (kn
 		"accountStoreMappingId": fixture.Application.Object("defaultAccountStoreMapping"), "samlServiceProviderId": provider,
 		"samlIdentityProviderId": identity, "ownSamlServiceProviderId": policy.Object("serviceProvider"),
 		"accountLinkingPolicyId":         fixture.Application.Object("accountLinkingPolicy"),
+		"openIdClientId":                 client.Create(t, fixture.Application.Href()+"/openIdClients", e2e.Object{"name": e2e.Unique("client")}),
+		"signingKeyId":                   client.Get(t, client.Tenant(t).Link(t, "signingKeys")).Items(t)[0],
 		"fieldId":                        client.Get(t, schema.Link(t, "fields")).Items(t)[0],
 		"idSiteId":                       client.Get(t, client.Tenant(t).Link(t, "idSites")).Items(t)[0],
 		"emailTemplateId":                client.Get(t, passwords.Link(t, "resetEmailTemplates")).Items(t)[0],
