@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -143,9 +144,10 @@ func ensure(t *testing.T, s surroundings) {
 	})
 }
 
+// same reports whether two answers are about the same key, whatever they depend on.
 func same(a, b oauthapi.Key) bool {
 	times := a.CreatedAt.Equal(b.CreatedAt) && a.ModifiedAt.Equal(b.ModifiedAt)
-	a.CreatedAt, a.ModifiedAt = b.CreatedAt, b.ModifiedAt
+	a.CreatedAt, a.ModifiedAt, a.DependsOn = b.CreatedAt, b.ModifiedAt, b.DependsOn
 	return times && reflect.DeepEqual(a, b)
 }
 
@@ -173,6 +175,9 @@ func authenticate(t *testing.T, s surroundings) {
 	got, err := s.API.Authenticate(t.Context(), oauthapi.Authenticate{ID: key.ID, Secret: secret})
 	if err != nil || !same(got, key) {
 		t.Errorf("Authenticate returns %+v, %v; want %+v", got, err, key)
+	}
+	if !slices.Contains(got.DependsOn, got.AccountID) {
+		t.Errorf("the answer about the key depends on %v, not on its account %v", got.DependsOn, got.AccountID)
 	}
 }
 
