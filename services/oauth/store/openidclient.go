@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
@@ -72,17 +70,14 @@ func (s *Store) CachedOpenIDProvider(ctx context.Context, application id.Ref) (O
 // inserts p.
 func (tx *Tx) LockOpenIDProvider(ctx context.Context, p OpenIDProvider) (OpenIDProvider, error) {
 	tx.store.openIDProviders.InvalidateAfter(tx, id.Ref{Tenant: p.TenantID, ID: p.ApplicationID})
-	tx.Queue(`INSERT INTO openid_providers (tenant_id, application_id, settings, created_at, modified_at) VALUES ($1, $2,
-		$3, $4, $5)
-		ON CONFLICT DO NOTHING`, p.TenantID, p.ApplicationID, p.Settings, p.CreatedAt, p.ModifiedAt)
+	tx.Queue(pg.Insert("openid_providers", openIDProviderColumns)+` ON CONFLICT DO NOTHING`, pg.Named(p))
 	return pg.One[OpenIDProvider](ctx, tx, openIDProviderQuery+` FOR UPDATE`, p.TenantID, p.ApplicationID)
 }
 
 // UpdateOpenIDProvider writes the members that a client can change.
 func (tx *Tx) UpdateOpenIDProvider(ctx context.Context, p OpenIDProvider) error {
-	return pg.MustChange(ctx, tx, `UPDATE openid_providers SET settings = $3, modified_at = $4 WHERE tenant_id = $1
-		AND application_id = $2`,
-		p.TenantID, p.ApplicationID, p.Settings, p.ModifiedAt)
+	return pg.MustChange(ctx, tx, `UPDATE openid_providers SET settings = $3, modified_at = $4
+		WHERE tenant_id = $1 AND application_id = $2`, p.TenantID, p.ApplicationID, p.Settings, p.ModifiedAt)
 }
 
 // OpenIDClient is a client of an application (relying party).
@@ -145,11 +140,10 @@ type OpenIDClientSettings struct {
 
 const (
 	openIDClientColumns = `c.tenant_id, c.id, c.client_id, c.application_id, c.name, c.description, c.status, c.settings,
-		c.created_at,
-	c.modified_at`
-	openIDClientQuery = `SELECT ` + openIDClientColumns + ` FROM openid_clients c WHERE c.tenant_id = $1 AND c.id = $2`
-	clientSecretQuery = `SELECT s.tenant_id, s.client_id, s.id, s.digest, s.created_at, s.last_used_at
-		FROM openid_client_secrets s
+		c.created_at, c.modified_at`
+	openIDClientQuery   = `SELECT ` + openIDClientColumns + ` FROM openid_clients c WHERE c.tenant_id = $1 AND c.id = $2`
+	clientSecretColumns = `s.tenant_id, s.client_id, s.id, s.digest, s.created_at, s.last_used_at`
+	clientSecretQuery   = `SELECT ` + clientSecretColumns + ` FROM openid_client_secrets s
 		WHERE s.tenant_id = $1 AND s.client_id = $2 ORDER BY s.id`
 )
 
@@ -182,8 +176,7 @@ func (s *Store) ListOpenIDClients(ctx context.Context, application id.Ref, query
 // RedirectURIs returns the redirect URIs of the enabled clients of an application.
 func (s *Store) RedirectURIs(ctx context.Context, application id.Ref) ([]string, error) {
 	return pg.Values[string](ctx, s.db, `SELECT DISTINCT jsonb_array_elements_text(c.settings -> 'redirectUris')
-		FROM openid_clients c
-		WHERE c.tenant_id = $1 AND c.application_id = $2 AND c.status = 'ENABLED'`, application.Tenant, application.ID)
+		FROM openid_clients c WHERE c.tenant_id = $1 AND c.application_id = $2 AND c.status = 'ENABLED'`, application.Tenant, application.ID)
 }
 
 // LockOpenIDClient reads and locks a client that the transaction will change.
@@ -193,30 +186,20 @@ func (tx *Tx) LockOpenIDClient(ctx context.Context, client id.Ref) (OpenIDClient
 	return pg.One[OpenIDClient](ctx, tx, openIDClientQuery+` FOR UPDATE`, client.Tenant, client.ID)
 }
 
-func (c OpenIDClient) args() pgx.NamedArgs {
-	return pgx.NamedArgs{
-		"tenant": c.TenantID, "id": c.ID, "clientID": c.ClientID, "application": c.ApplicationID, "name": c.Name,
-		"folded": field.Fold(c.Name), "description": c.Description, "status": c.Status, "settings": c.Settings,
-		"createdAt":  c.CreatedAt,
-		"modifiedAt": c.ModifiedAt,
-	}
+func (c OpenIDClient) args() pg.NamedArgs {
+	return pg.Named(c, pg.Args{"name_folded": field.Fold(c.Name)})
 }
 
 // InsertOpenIDClient adds a client. A name that the application has is apierr.Exists.
 func (tx *Tx) InsertOpenIDClient(ctx context.Context, c OpenIDClient) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO openid_clients (tenant_id, id, client_id, application_id, name, name_folded,
-		description, status,
-			settings, created_at, modified_at)
-		VALUES (@tenant, @id, @clientID, @application, @name, @folded, @description, @status, @settings, @createdAt,
-			@modifiedAt)`, c.args())
+	_, err := pg.Exec(ctx, tx, pg.Insert("openid_clients", openIDClientColumns+", name_folded"), c.args())
 	return err
 }
 
 // UpdateOpenIDClient writes the members of a locked client that may be changed.
 func (tx *Tx) UpdateOpenIDClient(ctx context.Context, c OpenIDClient) error {
-	return pg.MustChange(ctx, tx, `UPDATE openid_clients SET name = @name, name_folded = @folded,
-		description = @description,
-		status = @status, settings = @settings, modified_at = @modifiedAt WHERE tenant_id = @tenant AND id = @id`, c.args())
+	return pg.MustChange(ctx, tx, `UPDATE openid_clients SET `+pg.Set(`name, name_folded, description, status, settings,
+		modified_at`)+` WHERE tenant_id = @tenant_id AND id = @id`, c.args())
 }
 
 // DeleteOpenIDClient deletes a locked client with its secrets.
@@ -233,8 +216,7 @@ func (tx *Tx) DeleteApplicationOpenID(ctx context.Context, application id.Ref) e
 	tx.Queue(`DELETE FROM openid_client_secrets WHERE tenant_id = $1 AND client_id IN
 		(SELECT id FROM openid_clients WHERE tenant_id = $1 AND application_id = $2)`, application.Tenant, application.ID)
 	deleted, err := pg.Values[id.ID](ctx, tx, `DELETE FROM openid_clients WHERE tenant_id = $1 AND application_id = $2
-		RETURNING id`,
-		application.Tenant, application.ID)
+		RETURNING id`, application.Tenant, application.ID)
 	for _, client := range deleted {
 		tx.store.openIDClients.InvalidateAfter(tx, id.Ref{Tenant: application.Tenant, ID: client})
 	}
@@ -268,22 +250,18 @@ func (tx *Tx) LockClientSecrets(ctx context.Context, client id.Ref) ([]ClientSec
 
 // InsertClientSecret adds a secret to a locked client.
 func (tx *Tx) InsertClientSecret(s ClientSecret) {
-	tx.Queue(`INSERT INTO openid_client_secrets (tenant_id, client_id, id, digest, created_at) VALUES ($1, $2, $3, $4,
-		$5)`,
-		s.TenantID, s.ClientID, s.ID, s.Digest, s.CreatedAt)
+	tx.Queue(pg.Insert("openid_client_secrets", clientSecretColumns), pg.Named(s))
 }
 
 // DeleteClientSecret deletes a secret of a locked client, or returns apierr.NotFound.
 func (tx *Tx) DeleteClientSecret(ctx context.Context, client id.Ref, secret id.ID) error {
 	return pg.MustChange(ctx, tx, `DELETE FROM openid_client_secrets WHERE tenant_id = $1 AND client_id = $2
-		AND id = $3`, client.Tenant,
-		client.ID, secret)
+		AND id = $3`, client.Tenant, client.ID, secret)
 }
 
 // UseClientSecret records when a secret was used.
 func (tx *Tx) UseClientSecret(s ClientSecret, now time.Time) {
 	tx.store.clientSecrets.InvalidateAfter(tx, id.Ref{Tenant: s.TenantID, ID: s.ClientID})
 	tx.Queue(`UPDATE openid_client_secrets SET last_used_at = $4 WHERE tenant_id = $1 AND client_id = $2 AND id = $3`,
-		s.TenantID, s.ClientID,
-		s.ID, now)
+		s.TenantID, s.ClientID, s.ID, now)
 }

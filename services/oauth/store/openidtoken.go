@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
@@ -48,34 +46,23 @@ type TokenContent struct {
 }
 
 const openIDTokenColumns = `t.tenant_id, t.id, t.digest, t.application_id, t.client_id, t.account_id, t.grant_id,
-	t.token, t.issued_at,
-	t.expires_at`
+	t.token, t.issued_at, t.expires_at`
 
 // OpenIDToken returns an access token by its id, or apierr.NotFound.
 func (s *Store) OpenIDToken(ctx context.Context, token id.Ref) (OpenIDToken, error) {
 	return pg.One[OpenIDToken](ctx, s.db, `SELECT `+openIDTokenColumns+` FROM openid_access_tokens t
-		WHERE t.tenant_id = $1 AND t.id = $2`,
-		token.Tenant, token.ID)
+		WHERE t.tenant_id = $1 AND t.id = $2`, token.Tenant, token.ID)
 }
 
 // OpaqueToken returns an access token by the digest of its text, or apierr.NotFound.
 func (s *Store) OpaqueToken(ctx context.Context, tenant id.ID, digest []byte) (OpenIDToken, error) {
 	return pg.One[OpenIDToken](ctx, s.db, `SELECT `+openIDTokenColumns+` FROM openid_access_tokens t
-		WHERE t.tenant_id = $1 AND t.digest = $2`,
-		tenant, digest)
+		WHERE t.tenant_id = $1 AND t.digest = $2`, tenant, digest)
 }
 
 // InsertOpenIDToken adds an access token.
 func (tx *Tx) InsertOpenIDToken(t OpenIDToken) {
-	tx.Queue(`INSERT INTO openid_access_tokens (tenant_id, id, digest, application_id, client_id, account_id, grant_id,
-		token, issued_at,
-			expires_at)
-		VALUES (@tenant, @id, @digest, @application, @client, @account, @grant, @token, @issuedAt, @expiresAt)`,
-		pgx.NamedArgs{
-			"tenant": t.TenantID, "id": t.ID, "digest": t.Digest, "application": t.ApplicationID, "client": t.ClientID,
-			"account": t.AccountID,
-			"grant":   t.GrantID, "token": t.Token, "issuedAt": t.IssuedAt, "expiresAt": t.ExpiresAt,
-		})
+	tx.Queue(pg.Insert("openid_access_tokens", openIDTokenColumns), pg.Named(t))
 }
 
 // ShareOpenIDToken keeps an access token from being deleted until the transaction ends, or returns apierr.NotFound.
@@ -115,11 +102,11 @@ type RefreshToken struct {
 }
 
 const openIDGrantColumns = `g.tenant_id, g.id, g.application_id, g.client_id, g.account_id, g.login, g.generation,
-	g.used_at, g.created_at,
-	g.expires_at`
+	g.used_at, g.created_at, g.expires_at`
 
-const refreshTokenQuery = `SELECT tenant_id, digest, grant_id, generation, used_at, expires_at
-	FROM openid_refresh_tokens
+const refreshTokenColumns = `tenant_id, digest, grant_id, generation, used_at, expires_at`
+
+const refreshTokenQuery = `SELECT ` + refreshTokenColumns + ` FROM openid_refresh_tokens
 	WHERE tenant_id = $1 AND digest = $2`
 
 // RefreshToken returns a refresh token by its digest, or apierr.NotFound.
@@ -134,35 +121,24 @@ func (tx *Tx) RefreshToken(ctx context.Context, tenant id.ID, digest []byte) (Re
 
 // OpenIDGrant returns a grant, or apierr.NotFound for one that has ended.
 func (s *Store) OpenIDGrant(ctx context.Context, grant id.Ref) (OpenIDGrant, error) {
-	return pg.One[OpenIDGrant](ctx, s.db, `SELECT `+openIDGrantColumns+` FROM openid_grants g WHERE g.tenant_id = $1
-		AND g.id = $2`,
-		grant.Tenant, grant.ID)
+	return pg.One[OpenIDGrant](ctx, s.db, `SELECT `+openIDGrantColumns+` FROM openid_grants g
+		WHERE g.tenant_id = $1 AND g.id = $2`, grant.Tenant, grant.ID)
 }
 
 // LockOpenIDGrant is OpenIDGrant for a grant that the transaction will change.
 func (tx *Tx) LockOpenIDGrant(ctx context.Context, grant id.Ref) (OpenIDGrant, error) {
-	return pg.One[OpenIDGrant](ctx, tx, `SELECT `+openIDGrantColumns+` FROM openid_grants g WHERE g.tenant_id = $1
-		AND g.id = $2 FOR UPDATE`,
-		grant.Tenant, grant.ID)
+	return pg.One[OpenIDGrant](ctx, tx, `SELECT `+openIDGrantColumns+` FROM openid_grants g
+		WHERE g.tenant_id = $1 AND g.id = $2 FOR UPDATE`, grant.Tenant, grant.ID)
 }
 
 // InsertOpenIDGrant adds a grant.
 func (tx *Tx) InsertOpenIDGrant(g OpenIDGrant) {
-	tx.Queue(`INSERT INTO openid_grants (tenant_id, id, application_id, client_id, account_id, login, generation,
-		created_at, expires_at)
-		VALUES (@tenant, @id, @application, @client, @account, @login, 0, @createdAt, @expiresAt)`,
-		pgx.NamedArgs{
-			"tenant": g.TenantID, "id": g.ID, "application": g.ApplicationID, "client": g.ClientID, "account": g.AccountID,
-			"login":     g.Login,
-			"createdAt": g.CreatedAt, "expiresAt": g.ExpiresAt,
-		})
+	tx.Queue(pg.Insert("openid_grants", openIDGrantColumns), pg.Named(g))
 }
 
 // InsertRefreshToken adds a refresh token to a grant.
 func (tx *Tx) InsertRefreshToken(t RefreshToken) {
-	tx.Queue(`INSERT INTO openid_refresh_tokens (tenant_id, digest, grant_id, generation, expires_at) VALUES ($1, $2, $3,
-		$4, $5)`,
-		t.TenantID, t.Digest, t.GrantID, t.Generation, t.ExpiresAt)
+	tx.Queue(pg.Insert("openid_refresh_tokens", refreshTokenColumns), pg.Named(t))
 }
 
 // UseRefreshToken records the first use of a generation of a locked grant's refresh tokens.
@@ -222,19 +198,11 @@ type CodeRequest struct {
 }
 
 const codeColumns = `c.tenant_id, c.digest, c.application_id, c.client_id, c.account_id, c.request, c.grant_id,
-	c.replayed, c.created_at,
-	c.expires_at`
+	c.replayed, c.created_at, c.expires_at`
 
 // InsertCode adds an authorization code.
 func (tx *Tx) InsertCode(c Code) {
-	tx.Queue(`INSERT INTO openid_codes (tenant_id, digest, application_id, client_id, account_id, request, replayed,
-		created_at, expires_at)
-		VALUES (@tenant, @digest, @application, @client, @account, @request, false, @createdAt, @expiresAt)`,
-		pgx.NamedArgs{
-			"tenant": c.TenantID, "digest": c.Digest, "application": c.ApplicationID, "client": c.ClientID,
-			"account": c.AccountID,
-			"request": c.Request, "createdAt": c.CreatedAt, "expiresAt": c.ExpiresAt,
-		})
+	tx.Queue(pg.Insert("openid_codes", codeColumns), pg.Named(c))
 }
 
 // LockCode reads and locks an authorization code, or returns apierr.NotFound.
@@ -246,6 +214,5 @@ func (tx *Tx) LockCode(ctx context.Context, tenant id.ID, digest []byte) (Code, 
 // UseCode records the first use of a locked code, and the grant that it is to make, or that it was used again.
 func (tx *Tx) UseCode(c Code) {
 	tx.Queue(`UPDATE openid_codes SET grant_id = $3, replayed = $4 WHERE tenant_id = $1 AND digest = $2`, c.TenantID,
-		c.Digest, c.GrantID,
-		c.Replayed)
+		c.Digest, c.GrantID, c.Replayed)
 }

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/list/listsql"
@@ -38,8 +36,7 @@ type SigningKey struct {
 
 const (
 	signingKeyColumns = `k.tenant_id, k.id, k.algorithm, k.status, k.jwk, k.private_sealed, k.good_until, k.rotate_at,
-		k.active_at,
-	k.retired_at, k.created_at, k.modified_at`
+		k.active_at, k.retired_at, k.created_at, k.modified_at`
 	signingKeysQuery = `SELECT ` + signingKeyColumns + ` FROM signing_keys k WHERE k.tenant_id = $1 AND k.tenant_id = $2
 		ORDER BY k.id`
 )
@@ -64,8 +61,7 @@ func (s *Store) SigningKeys(ctx context.Context, tenant id.ID) ([]SigningKey, er
 // ListSigningKeys returns a page of the signing keys of a tenant.
 func (s *Store) ListSigningKeys(ctx context.Context, tenant id.ID, query list.Query) (list.Page[SigningKey], error) {
 	return listsql.Select[SigningKey](ctx, s.db, SigningKeys, query, signingKeyColumns,
-		`FROM signing_keys k WHERE k.tenant_id = $1`, "k.id",
-		tenant)
+		`FROM signing_keys k WHERE k.tenant_id = $1`, "k.id", tenant)
 }
 
 // DueSigningKeys returns keys of all tenants that are due for their successor.
@@ -87,30 +83,15 @@ func (tx *Tx) LockSigningKeys(ctx context.Context, tenant id.ID) ([]SigningKey, 
 // unless the key is RETIRED.
 func (tx *Tx) InsertSigningKey(ctx context.Context, k SigningKey) error {
 	tx.invalidateSigningKeys(k.TenantID)
-	_, err := pg.Exec(ctx, tx, `INSERT INTO signing_keys (tenant_id, id, algorithm, status, jwk, private_sealed,
-		good_until, rotate_at,
-			active_at, created_at, modified_at)
-		VALUES (@tenant, @id, @algorithm, @status, @jwk, @private, @goodUntil, @rotateAt, @activeAt, @createdAt, @createdAt)`,
-		pgx.NamedArgs{
-			"tenant": k.TenantID, "id": k.ID, "algorithm": k.Algorithm, "status": k.Status, "jwk": k.JWK,
-			"private":   k.PrivateSealed,
-			"goodUntil": k.GoodUntil, "rotateAt": k.RotateAt, "activeAt": k.ActiveAt, "createdAt": k.CreatedAt,
-		})
+	_, err := pg.Exec(ctx, tx, pg.Insert("signing_keys", signingKeyColumns), pg.Named(k))
 	return err
 }
 
 // UpdateSigningKey writes the state of a key.
 func (tx *Tx) UpdateSigningKey(ctx context.Context, k SigningKey) error {
 	tx.invalidateSigningKeys(k.TenantID)
-	return pg.MustChange(ctx, tx, `UPDATE signing_keys SET status = @status, good_until = @goodUntil,
-		rotate_at = @rotateAt,
-			active_at = @activeAt, retired_at = @retiredAt, modified_at = @modifiedAt
-		WHERE tenant_id = @tenant AND id = @id`,
-		pgx.NamedArgs{
-			"tenant": k.TenantID, "id": k.ID, "status": k.Status, "goodUntil": k.GoodUntil, "rotateAt": k.RotateAt,
-			"activeAt":  k.ActiveAt,
-			"retiredAt": k.RetiredAt, "modifiedAt": k.ModifiedAt,
-		})
+	return pg.MustChange(ctx, tx, `UPDATE signing_keys SET `+pg.Set(`status, good_until, rotate_at, active_at, retired_at,
+		modified_at`)+` WHERE tenant_id = @tenant_id AND id = @id`, pg.Named(k))
 }
 
 // ExtendSigningKey records that an ACTIVE key signs a token that expires at until. It is apierr.NotFound for a
@@ -139,9 +120,7 @@ func (s *Store) OpenIDSettings(ctx context.Context, tenant id.ID) (OpenIDSetting
 
 // PutOpenIDSettings writes the settings of a tenant.
 func (tx *Tx) PutOpenIDSettings(ctx context.Context, v OpenIDSettings) error {
-	_, err := pg.Exec(ctx, tx, `INSERT INTO openid_settings (`+openIDSettingsColumns+`) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (tenant_id) DO UPDATE SET signing_key_rotation = excluded.signing_key_rotation,
-			modified_at = excluded.modified_at`,
-		v.TenantID, v.SigningKeyRotation, v.CreatedAt, v.ModifiedAt)
+	_, err := pg.Exec(ctx, tx, pg.Insert("openid_settings", openIDSettingsColumns)+` ON CONFLICT (tenant_id)
+		DO UPDATE SET signing_key_rotation = excluded.signing_key_rotation, modified_at = excluded.modified_at`, pg.Named(v))
 	return err
 }
