@@ -13,13 +13,11 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-// The default lifetimes of tokens (TTL, expiry), and the limits of a policy
-// (docs/interface/oauth.md#token-contents). Ten years have at most three leap days.
+// The limits of the lifetimes of a policy (docs/interface/oauth.md#token-contents). Ten years have at most three
+// leap days.
 const (
-	defaultAccessTTL  = "PT1H"
-	defaultRefreshTTL = "P60D"
-	minTTL            = time.Second
-	maxTTL            = 3653 * 24 * time.Hour
+	minTTL = time.Second
+	maxTTL = 3653 * 24 * time.Hour
 )
 
 // PolicyChange is the body that updates an OAuth policy.
@@ -45,10 +43,9 @@ func (s *Service) Policy(ctx context.Context, application id.Ref) (store.Policy,
 }
 
 func defaultPolicy(app applicationapi.Application) store.Policy {
-	return store.Policy{
-		TenantID: app.TenantID, ApplicationID: app.ID, AccessTokenTTL: defaultAccessTTL, RefreshTokenTTL: defaultRefreshTTL,
-		RevokeTokensOnPasswordChange: true, CreatedAt: app.CreatedAt, ModifiedAt: app.CreatedAt,
-	}
+	p := store.DefaultPolicy(app.TenantID, app.ID)
+	p.CreatedAt, p.ModifiedAt = app.CreatedAt, app.CreatedAt
+	return p
 }
 
 // UpdatePolicy changes the members that the body names, for the tokens that are issued
@@ -116,9 +113,6 @@ func checkLifetime(in field.Text, name string, mayBeZero bool) (string, error) {
 // a JWT has them. With a refresh lifetime of zero no refresh token is issued.
 func (s *Service) tokenLifetimes(ctx context.Context, tenant, application id.ID) (access, refresh time.Duration, err error) {
 	p, err := s.store.CachedPolicy(ctx, tenant, application)
-	if errors.Is(err, apierr.NotFound) {
-		p, err = store.Policy{AccessTokenTTL: defaultAccessTTL, RefreshTokenTTL: defaultRefreshTTL}, nil
-	}
 	if err != nil {
 		return 0, 0, err
 	}

@@ -72,7 +72,10 @@ func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time
 		accesses: newAccesses(peers, now), keyDerivations: newKeyDerivations(), tokens: newTokenCounter()}
 	svc.OpenID = openid.New(openid.Config{Store: s, Directory: peers.Directory, Application: peers.Application,
 		Ring: ring, Now: now, Base: cfg.Base,
-		Outbound: cfg.Outbound, Authenticate: svc.Authenticate, Count: svc.countGrant})
+		Outbound: cfg.Outbound, Authenticate: svc.Authenticate, Count: svc.countGrant,
+		CheckLogin: func(ctx context.Context, request applicationapi.CheckAccess, login time.Time) error {
+			return svc.checkLogin(ctx, request, login, svc.checkAccess)
+		}})
 	svc.nonceInserts.write = svc.useNonces
 	svc.accessTokenInserts.write = svc.insertAccessTokens
 	svc.refreshedTokenInserts.write = svc.insertRefreshedTokens

@@ -209,28 +209,32 @@ func (s subject) accessRequest(tenant, application id.ID) applicationapi.CheckAc
 	return applicationapi.CheckAccess{Tenant: tenant, Application: application, Account: s.account, Organization: s.organization}
 }
 
-// checkTokenAccess refuses a token whose account may not act any more. It also refuses one whose login was
-// before a change of the account's password, where the policy of the application revokes such tokens:
-// passwordChanged (handlers.go) deletes them, but only when Kafka has delivered the event.
+// checkTokenAccess is checkLogin for a token.
 func (s *Service) checkTokenAccess(ctx context.Context, t store.Token, check accessChecker) error {
-	account, err := check(ctx, subjectOf(t).accessRequest(t.TenantID, t.ApplicationID))
-	if err != nil {
-		return err
-	}
-	changed, login := account.PasswordModifiedAt, t.ID.Time()
+	login := t.ID.Time()
 	if !t.RefreshID.IsZero() {
 		login = t.RefreshID.Time()
 	}
+	return s.checkLogin(ctx, subjectOf(t).accessRequest(t.TenantID, t.ApplicationID), login, check)
+}
+
+// checkLogin refuses the tokens of a login at a time whose account may not act any more. It also refuses those
+// from before a change of the account's password, where the policy of the application revokes them:
+// passwordChanged (handlers.go) deletes them, but only when Kafka has delivered the event.
+func (s *Service) checkLogin(ctx context.Context, request applicationapi.CheckAccess, login time.Time,
+	check accessChecker) error {
+	account, err := check(ctx, request)
+	if err != nil {
+		return err
+	}
+	changed := account.PasswordModifiedAt
 	// The first password of an account is not a change. It is excluded, because the clocks of
 	// two processes may differ by more than the time from a registration to a login.
 	if changed == nil || !changed.After(account.CreatedAt) || login.After(*changed) {
 		return nil
 	}
-	policy, err := s.store.CachedPolicy(ctx, t.TenantID, t.ApplicationID)
-	switch {
-	case err == nil && !policy.RevokeTokensOnPasswordChange:
-		return nil
-	case err != nil && !errors.Is(err, apierr.NotFound): // the default policy revokes the token
+	policy, err := s.store.CachedPolicy(ctx, request.Tenant, request.Application)
+	if err != nil || !policy.RevokeTokensOnPasswordChange {
 		return err
 	}
 	return apierr.TokenRevoked.Because("the password of the account was changed after the login of the token")

@@ -33,7 +33,7 @@ func (s *Service) accessToken(ctx context.Context, i issuer, text secure.Secret)
 	if err != nil || t.AccountID.IsZero() {
 		return t, client, account, err
 	}
-	account, err = s.checkAccess(ctx, i.ref(), t.Token.Login)
+	account, err = s.account(ctx, i.ref(), t.Token.Login)
 	if apierr.IsRefusal(err) {
 		return t, client, account, errAccessToken
 	}
@@ -118,10 +118,11 @@ func (s *Service) introspectRefresh(ctx context.Context, i issuer, caller store.
 		!now.Before(g.ExpiresAt) {
 		return inactive, nil
 	}
-	if _, err := s.checkAccess(ctx, i.ref(), g.Login); err != nil {
-		if apierr.IsRefusal(err) {
-			return inactive, nil
-		}
+	err = s.checkAccess(ctx, i.ref(), g.Login)
+	if apierr.IsRefusal(err) {
+		return inactive, nil
+	}
+	if err != nil {
 		return nil, err
 	}
 	return map[string]any{

@@ -52,6 +52,8 @@ const (
 	inUserInfo    = "USERINFO"
 )
 
+var places = []string{inIDToken, inAccessToken, inUserInfo}
+
 // Issuer returns the issuer of an application: the iss of its tokens.
 func (s *Service) Issuer(application id.ID) string {
 	return s.Base.Host() + "/oidc/" + application.String()
@@ -69,6 +71,14 @@ func defaultProvider(app applicationapi.Application) store.OpenIDProvider {
 	}
 }
 
+// orDefault returns the provider of an application as it was read, or defaultProvider where none is stored.
+func orDefault(app applicationapi.Application, p store.OpenIDProvider, err error) (store.OpenIDProvider, error) {
+	if errors.Is(err, apierr.NotFound) {
+		return defaultProvider(app), nil
+	}
+	return p, err
+}
+
 // Provider returns the OpenID provider of an application, or apierr.NotFound for the application.
 func (s *Service) Provider(ctx context.Context, application id.Ref) (store.OpenIDProvider, error) {
 	app, err := s.Application.Application(ctx, application)
@@ -76,26 +86,14 @@ func (s *Service) Provider(ctx context.Context, application id.Ref) (store.OpenI
 		return store.OpenIDProvider{}, err
 	}
 	p, err := s.Store.OpenIDProvider(ctx, application)
-	if errors.Is(err, apierr.NotFound) {
-		return defaultProvider(app), nil
-	}
-	return p, err
+	return orDefault(app, p, err)
 }
 
-// Lifetimes returns the OAuth policy of an application, which a provider shows.
+// Lifetimes returns the lifetimes of tokens in the OAuth policy of an application, which a provider shows.
 func (s *Service) Lifetimes(ctx context.Context, application id.Ref) (access, refresh string, err error) {
 	p, err := s.Store.CachedPolicy(ctx, application.Tenant, application.ID)
-	if errors.Is(err, apierr.NotFound) {
-		return DefaultAccessTTL, DefaultRefreshTTL, nil
-	}
 	return p.AccessTokenTTL, p.RefreshTokenTTL, err
 }
-
-// The lifetimes of the tokens of an application whose OAuth policy was never changed.
-const (
-	DefaultAccessTTL  = "PT1H"
-	DefaultRefreshTTL = "P60D"
-)
 
 // ProviderChange is the body that updates a provider.
 type ProviderChange struct {
@@ -225,8 +223,7 @@ func (s *Service) scopes(in []ScopeChange) ([]store.OpenIDScope, error) {
 // isScope reports whether a text is a scope (RFC 6749, section 3.3).
 func isScope(text string) bool {
 	return text != "" && len(text) <= maxText && !strings.ContainsFunc(text, func(r rune) bool {
-		return r <= ' ' ||
-			r >= 0x7f || r == '"' || r == '\\'
+		return r <= ' ' || r >= 0x7f || r == '"' || r == '\\'
 	})
 }
 
@@ -243,13 +240,11 @@ func mappings(in []MappingChange, scopes []store.OpenIDScope) ([]store.ClaimMapp
 		case !isSource(m.Source):
 			return nil, apierr.Format.Because("claims has the source %q, which is no attribute of an account", m.Source)
 		case len(m.In) == 0:
-			return nil, apierr.Required.Because("in of the claim %s is required: %s", m.Claim, field.Or([]string{inIDToken,
-				inAccessToken, inUserInfo}))
+			return nil, apierr.Required.Because("in of the claim %s is required: %s", m.Claim, field.Or(places))
 		}
 		for _, place := range m.In {
-			if !slices.Contains([]string{inIDToken, inAccessToken, inUserInfo}, place) {
-				return nil, apierr.Unsupported.Because("in of the claim %s must be %s", m.Claim, field.Or([]string{inIDToken,
-					inAccessToken, inUserInfo}))
+			if !slices.Contains(places, place) {
+				return nil, apierr.Unsupported.Because("in of the claim %s must be %s", m.Claim, field.Or(places))
 			}
 		}
 		for _, name := range m.Scopes {

@@ -41,6 +41,9 @@ type Config struct {
 	Outbound outbound.Guard
 	// Authenticate verifies an API key (oauthapi.API).
 	Authenticate func(context.Context, oauthapi.Authenticate) (oauthapi.Key, error)
+	// CheckLogin refuses the tokens of a login at a time whose account may not act through the application any
+	// more, or has another password since.
+	CheckLogin func(ctx context.Context, request applicationapi.CheckAccess, login time.Time) error
 	// Count counts the result of a token request by its grant type.
 	Count func(ctx context.Context, grantType string, err error)
 }

@@ -151,51 +151,34 @@ func (s *Service) checkIssue(ctx context.Context, r request, allowed *issue) (di
 		})
 		return directoryapi.Account{}, nil
 	}
-	account, err := s.checkAccess(ctx, r.ref(), login)
+	account, err := s.account(ctx, r.ref(), login)
+	if apierr.IsRefusal(err) {
+		err = refuse("invalid_grant", "the account may not act through the application: %s", apierr.From(err).Reason)
+	}
 	if err != nil {
-		if apierr.IsRefusal(err) {
-			return account, refuse("invalid_grant", "the account may not act through the application: %s",
-				apierr.From(err).Reason)
-		}
 		return account, err
 	}
 	allowed.scopes, err = s.withoutForeignScopes(ctx, r.issuer, login.Account, allowed.scopes)
 	return account, err
 }
 
-// checkAccess returns the account of a login if it may act through the application now, and its password was not
-// changed since, where the policy of the application says that this ends its tokens.
-func (s *Service) checkAccess(ctx context.Context, application id.Ref, login store.Login) (directoryapi.Account,
-	error) {
-	access, err := s.Application.CheckAccess(ctx, applicationapi.CheckAccess{
+// checkAccess refuses a login whose account may not act through the application any more.
+func (s *Service) checkAccess(ctx context.Context, application id.Ref, login store.Login) error {
+	return s.CheckLogin(ctx, applicationapi.CheckAccess{
 		Tenant: application.Tenant, Application: application.ID, Account: login.Account, Organization: login.Organization,
-	})
-	if err != nil {
+	}, login.At)
+}
+
+// account returns the account of a login, unless checkAccess refuses it.
+func (s *Service) account(ctx context.Context, application id.Ref, login store.Login) (directoryapi.Account, error) {
+	if err := s.checkAccess(ctx, application, login); err != nil {
 		return directoryapi.Account{}, err
-	}
-	if changed := access.PasswordModifiedAt; changed != nil && changed.After(access.CreatedAt) && !login.At.After(*changed) {
-		if err := s.checkPasswordChange(ctx, application); err != nil {
-			return directoryapi.Account{}, err
-		}
 	}
 	account, err := s.Directory.Account(ctx, id.Ref{Tenant: application.Tenant, ID: login.Account})
 	if errors.Is(err, apierr.NotFound) {
 		err = apierr.TokenAccountDisabled.Because("the account was deleted")
 	}
 	return account, err
-}
-
-// checkPasswordChange refuses a login from before a change of the password, unless the policy of the application
-// keeps its tokens.
-func (s *Service) checkPasswordChange(ctx context.Context, application id.Ref) error {
-	policy, err := s.Store.CachedPolicy(ctx, application.Tenant, application.ID)
-	if err != nil && !errors.Is(err, apierr.NotFound) { // the default policy revokes
-		return err
-	}
-	if err == nil && !policy.RevokeTokensOnPasswordChange {
-		return nil
-	}
-	return apierr.TokenRevoked.Because("the password of the account was changed after the login")
 }
 
 // withoutForeignScopes leaves out the scopes that are given to members of groups of which the account is none.

@@ -2,8 +2,10 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
@@ -35,10 +37,20 @@ func (s *Store) Policy(ctx context.Context, tenant, application id.ID) (Policy, 
 	return pg.One[Policy](ctx, s.db, policyQuery, tenant, application)
 }
 
-// CachedPolicy is Policy from the cache. A change by this process is visible at once, a
+// DefaultPolicy is the policy of an application that was never changed (docs/interface/oauth.md#token-contents).
+func DefaultPolicy(tenant, application id.ID) Policy {
+	return Policy{TenantID: tenant, ApplicationID: application, AccessTokenTTL: "PT1H", RefreshTokenTTL: "P60D",
+		RevokeTokensOnPasswordChange: true}
+}
+
+// CachedPolicy is Policy from the cache, or DefaultPolicy. A change by this process is visible at once, a
 // change by another process after at most 50 ms.
 func (s *Store) CachedPolicy(ctx context.Context, tenant, application id.ID) (Policy, error) {
-	return s.policies.One(ctx, id.Ref{Tenant: tenant, ID: application})
+	p, err := s.policies.One(ctx, id.Ref{Tenant: tenant, ID: application})
+	if errors.Is(err, apierr.NotFound) {
+		return DefaultPolicy(tenant, application), nil
+	}
+	return p, err
 }
 
 // invalidatePolicy removes a policy from the caches of all processes when the transaction commits.
