@@ -63,8 +63,7 @@ func (i issuer) accountClaims(to map[string]any, a directoryapi.Account, scopes 
 	}
 	for _, m := range i.provider.Settings.Claims {
 		given := len(m.Scopes) == 0 || slices.ContainsFunc(m.Scopes, func(name string) bool {
-			return slices.Contains(scopes,
-				name)
+			return slices.Contains(scopes, name)
 		})
 		if given && slices.Contains(m.In, place) {
 			add(m.Claim, sources[m.Source](a))

@@ -258,8 +258,7 @@ func (in ClientChange) apply(c *store.OpenIDClient, isNew bool) error {
 		{&v.IDTokenTTL, in.IDTokenTTL, "idTokenTtl"},
 	} {
 		nullable(&errs, m.to, m.in, func(in field.Text) (string, error) {
-			return duration(in, m.name, time.Second,
-				maxDuration)
+			return duration(in, m.name, time.Second, maxDuration)
 		})
 	}
 	for _, m := range []struct {
@@ -478,8 +477,7 @@ func isResource(text string) bool {
 // plainURL parses an absolute URI of printable ASCII without user name, fragment and backslash.
 func plainURL(text string) (*url.URL, bool) {
 	if len(text) > maxURL || strings.ContainsFunc(text, func(r rune) bool {
-		return r <= ' ' || r >= 0x7f ||
-			strings.ContainsRune("\"<>\\^`{|}#", r)
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"<>\\^`{|}#", r)
 	}) {
 		return nil, false
 	}

@@ -124,7 +124,7 @@ func (s *Service) codeGrant(ctx context.Context, r request) (issue, error) {
 	if ttl > 0 && s.givesRefreshToken(r, login.Scopes) {
 		out.refresh = secure.Token(clientSecretLength)
 	}
-	if !isPublicOrBound(r) {
+	if r.client.Settings.TokenEndpointAuthMethod != authNone {
 		g.Login.JKT = "" // a confidential client proves itself at a refresh (RFC 9449, section 5)
 	}
 	out.save = func(ctx context.Context, tx *store.Tx) error {
@@ -146,10 +146,6 @@ func (s *Service) codeGrant(ctx context.Context, r request) (issue, error) {
 	}
 	return out, nil
 }
-
-// isPublicOrBound reports whether refresh tokens of the client are bound to the key of its proofs: of a client without
-// authentication they are.
-func isPublicOrBound(r request) bool { return r.client.Settings.TokenEndpointAuthMethod == authNone }
 
 // givesRefreshToken reports whether the answer to a code has a refresh token. A web client must ask for it by
 // offline_access (OpenID Connect Core, section 11).

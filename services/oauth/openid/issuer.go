@@ -2,7 +2,6 @@ package openid
 
 import (
 	"context"
-	"errors"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -32,11 +31,8 @@ func (s *Service) issuer(ctx context.Context, application id.ID) (issuer, error)
 
 func (s *Service) issuerOf(ctx context.Context, app applicationapi.Application) (issuer, error) {
 	i := issuer{app: app, url: s.Issuer(app.ID)}
-	var err error
-	i.provider, err = s.Store.CachedOpenIDProvider(ctx, i.ref())
-	if errors.Is(err, apierr.NotFound) {
-		i.provider, err = defaultProvider(app), nil
-	}
+	p, err := s.Store.CachedOpenIDProvider(ctx, i.ref())
+	i.provider, err = orDefault(app, p, err)
 	if err == nil && (app.Status != directoryapi.Enabled || i.provider.Settings.Status != directoryapi.Enabled) {
 		err = apierr.NotFound
 	}

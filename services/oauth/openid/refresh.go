@@ -19,8 +19,7 @@ var errRefresh = refuse("invalid_grant", "the refresh token is unknown, used, ex
 
 // refreshGrant is the grant of a refresh token (RFC 6749, section 6). A refresh token is used once: the answer has
 // another one (rotation; RFC 9700, section 4.14). One that is used again after the grace ends its family, because one
-// of
-// the two that have it has stolen it.
+// of the two that have it has stolen it.
 func (s *Service) refreshGrant(ctx context.Context, r request) (issue, error) {
 	tenant := r.app.TenantID
 	t, err := s.Store.RefreshToken(ctx, tenant, secure.Digest(r.Form["refresh_token"]))

@@ -35,11 +35,19 @@ func (s *Service) Settings(ctx context.Context, tenant id.Ref) (store.OpenIDSett
 	if err != nil {
 		return store.OpenIDSettings{}, err
 	}
-	v, err := s.Store.OpenIDSettings(ctx, tenant.ID)
+	v, err := s.storedSettings(ctx, tenant.ID)
+	if v.CreatedAt.IsZero() {
+		v.CreatedAt, v.ModifiedAt = owner.CreatedAt, owner.CreatedAt
+	}
+	return v, err
+}
+
+// storedSettings returns the settings of a tenant; where they were never changed, the default without times.
+func (s *Service) storedSettings(ctx context.Context, tenant id.ID) (store.OpenIDSettings, error) {
+	v, err := s.Store.OpenIDSettings(ctx, tenant)
 	if errors.Is(err, apierr.NotFound) {
 		rotation := defaultRotation
-		v, err = store.OpenIDSettings{TenantID: owner.ID, SigningKeyRotation: &rotation, CreatedAt: owner.CreatedAt,
-			ModifiedAt: owner.CreatedAt}, nil
+		return store.OpenIDSettings{TenantID: tenant, SigningKeyRotation: &rotation}, nil
 	}
 	return v, err
 }
@@ -97,11 +105,7 @@ func (p period) after(active time.Time) *time.Time {
 }
 
 func (s *Service) rotationPeriod(ctx context.Context, tenant id.ID) (period, error) {
-	v, err := s.Store.OpenIDSettings(ctx, tenant)
-	if errors.Is(err, apierr.NotFound) {
-		rotation := defaultRotation
-		v, err = store.OpenIDSettings{SigningKeyRotation: &rotation}, nil
-	}
+	v, err := s.storedSettings(ctx, tenant)
 	if err != nil {
 		return 0, err
 	}

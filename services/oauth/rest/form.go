@@ -28,6 +28,11 @@ func readForm(c *fiber.Ctx) (oauth.Form, error) {
 	if len(c.Body()) == 0 {
 		return parseForm(string(c.Request().URI().QueryString()))
 	}
+	return bodyForm(c)
+}
+
+// bodyForm reads the form in the body.
+func bodyForm(c *fiber.Ctx) (oauth.Form, error) {
 	kind, params, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType))
 	if err != nil || kind != fiber.MIMEApplicationForm {
 		return nil, invalidRequest(apierr.Format.Because("the Content-Type of the body must be %s", fiber.MIMEApplicationForm))

@@ -2,9 +2,7 @@ package rest
 
 import (
 	"encoding/base64"
-	"mime"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -17,8 +15,7 @@ import (
 )
 
 // mountOpenID adds the endpoints of the OpenID providers. The gateway sends their requests without a tenant: that of
-// the
-// application is found by the rules.
+// the application is found by the rules.
 func (h *handlers) mountOpenID(app *fiber.App) {
 	const discovery, metadata, keys = "/oidc/:id/.well-known/openid-configuration",
 		"/.well-known/oauth-authorization-server/oidc/:id",
@@ -30,7 +27,7 @@ func (h *handlers) mountOpenID(app *fiber.App) {
 	app.Get(metadata, h.discovery)
 	app.Get(keys, h.keySet)
 
-	calls := app.Group("/oidc/:id", rest.OAuthErrors(h.base), noStore, h.cors)
+	calls := app.Group("/oidc/:id", rest.OAuthErrors(h.base), noStore, h.cors, h.challenge)
 	calls.Post("/token", h.openIDTokens)
 	calls.Post("/introspect", h.introspect)
 	calls.Post("/revoke", h.revokeOpenIDToken)
@@ -145,15 +142,7 @@ func clientForm(c *fiber.Ctx) (openid.Form, error) {
 	if len(c.Body()) == 0 {
 		return openid.Form{}, nil
 	}
-	kind, params, err := mime.ParseMediaType(c.Get(fiber.HeaderContentType))
-	if err != nil || kind != fiber.MIMEApplicationForm {
-		return nil, invalidRequest(apierr.Format.Because("the Content-Type of the body must be %s",
-			fiber.MIMEApplicationForm))
-	}
-	if charset := params["charset"]; charset != "" && !slices.Contains(charsets, strings.ToLower(charset)) {
-		return nil, invalidRequest(apierr.Encoding.Because("the charset %q is not supported; send UTF-8", charset))
-	}
-	form, err := parseForm(string(c.Body()))
+	form, err := bodyForm(c)
 	return openid.Form(form), err
 }
 
@@ -177,8 +166,13 @@ func basicCredentials(encoded string) (*openid.BasicCredentials, error) {
 	return &openid.BasicCredentials{ID: clientID, Secret: secure.Secret(secret)}, nil
 }
 
-// challenge adds to an answer what its error asks of a client: an authentication, or a nonce for the next proof.
-func (h *handlers) challenge(c *fiber.Ctx, err error) error {
+// challenge is the middleware that adds to an answer what its error asks of a client: an authentication, or a nonce
+// for the next proof.
+func (h *handlers) challenge(c *fiber.Ctx) error {
+	err := c.Next()
+	if err == nil {
+		return nil
+	}
 	code, _ := apierr.From(err).Fields["error"].(string)
 	switch code {
 	case "invalid_client":
@@ -192,11 +186,11 @@ func (h *handlers) challenge(c *fiber.Ctx, err error) error {
 func (h *handlers) openIDTokens(c *fiber.Ctx) error {
 	in, err := call(c)
 	if err != nil {
-		return h.challenge(c, err)
+		return err
 	}
 	issued, err := h.svc.OpenID.Token(c.UserContext(), in)
 	if err != nil {
-		return h.challenge(c, err)
+		return err
 	}
 	return c.JSON(issued)
 }
@@ -204,11 +198,11 @@ func (h *handlers) openIDTokens(c *fiber.Ctx) error {
 func (h *handlers) introspect(c *fiber.Ctx) error {
 	in, err := call(c)
 	if err != nil {
-		return h.challenge(c, err)
+		return err
 	}
 	found, err := h.svc.Introspect(c.UserContext(), in)
 	if err != nil {
-		return h.challenge(c, err)
+		return err
 	}
 	return c.JSON(found)
 }
@@ -216,13 +210,9 @@ func (h *handlers) introspect(c *fiber.Ctx) error {
 func (h *handlers) revokeOpenIDToken(c *fiber.Ctx) error {
 	in, err := call(c)
 	if err != nil {
-		return h.challenge(c, err)
+		return err
 	}
-	if err := h.svc.OpenID.Revoke(c.UserContext(), in); err != nil {
-		return h.challenge(c, err)
-	}
-	c.Status(fiber.StatusOK)
-	return nil
+	return h.svc.OpenID.Revoke(c.UserContext(), in)
 }
 
 // userInfo answers with the claims of an account. The token may be a field of a form too (RFC 6750, section 2.2); its
@@ -247,7 +237,7 @@ func (h *handlers) userInfo(c *fiber.Ctx) error {
 		if code != "" {
 			c.Set(fiber.HeaderWWWAuthenticate, `Bearer error="`+code+`", DPoP error="`+code+`", algs="ES256 PS256 EdDSA"`)
 		}
-		return h.challenge(c, err)
+		return err
 	}
 	if info.Signed != "" {
 		c.Set(fiber.HeaderContentType, "application/jwt")
