@@ -51,7 +51,7 @@ func use(key string) call {
 }
 
 // A key that ends, itself or with what it depends on, is refused at once by the gateway that the change went
-// through, which is told by the answer, and by every other when its feeds report it, within 50 ms.
+// through, because the answer names it, and by every other when its feeds report it, within 50 ms.
 func TestAKeyThatEndsIsRefusedEverywhere(t *testing.T) {
 	t.Parallel()
 	first := openGateway(t)
@@ -87,7 +87,7 @@ func TestAKeyThatEndsIsRefusedEverywhere(t *testing.T) {
 		second.cached(t, use("K"), 200)
 		c.change.header = basicAuth("OTHER", "secret")
 		if answer := first.do(t, c.change).want(204); answer.header.Get(caller.EndedHeader) != "" {
-			t.Errorf("%s: the client is told what has ended", name)
+			t.Errorf("%s: the answer to the client has the header of what has ended", name)
 		}
 		first.do(t, use("K")).wantError(401, 401)
 		reported := c.ended
@@ -151,8 +151,8 @@ func TestAnAnswerOfBeforeTheChangeIsNotKept(t *testing.T) {
 }
 
 // A key that was refused is asked for again after any change that may have enabled it: at once by the gateway
-// that the change went through, and by every other when its feeds report it. The services are told to
-// answer from no cache, because the tenant of the key is not known.
+// that the change went through, and by every other when its feeds report it. The services
+// answer from no cache then, because the tenant of the key is not known.
 func TestAKeyThatBecomesAnAdministratorsIsGoodAtOnce(t *testing.T) {
 	t.Parallel()
 	first := openGateway(t)

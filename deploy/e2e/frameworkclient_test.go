@@ -79,7 +79,7 @@ func TestAnIntegrationOfAFramework(t *testing.T) {
 			t.Errorf("?email=%s finds %v", email, found)
 		}
 	})
-	t.Run("a login is told from a failure by its code", func(t *testing.T) {
+	t.Run("the code of a login differs from that of a failure", func(t *testing.T) {
 		client.Want(t, http.StatusOK, e2e.Login(c.application, "\t"+strings.ToUpper(email)+" \n", e2e.Password))
 		wrong := e2e.Request{
 			Method: http.MethodPost, URL: c.application.Href() + "/oauth/token",

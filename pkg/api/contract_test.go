@@ -139,7 +139,7 @@ func wantSame(t *testing.T, what string, got, want reflect.Value) {
 }
 
 // generator makes random values of the types of a contract. A slice or a map of a contract has items, or is
-// nil: that an empty one is told from none, no contract promises.
+// nil: no contract promises that an empty one arrives as an empty one.
 type generator struct {
 	t *testing.T
 	*rand.Rand

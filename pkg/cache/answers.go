@@ -25,7 +25,7 @@ type AnswersConfig struct {
 }
 
 // Answers keeps answers of other services by key. An answer is used for up to a minute while the feeds
-// report no change of what it depends on. While one of them cannot tell, or fails, each Get asks. Answers
+// report no change of what it depends on. While one of them is behind, or fails, each Get asks. Answers
 // that are not used cost nothing: then no feed is polled.
 //
 // An answer may come from a cache of the other service that has not been invalidated yet, though a feed

@@ -5,7 +5,7 @@
 //     0.8 of what a validation of a token takes (docs/decisions/cached-validations.md).
 //   - An answer of another service is kept while that service, asked every 50 ms, reports no change of
 //     what the answer depends on (Answers). Asked for each request, the other services were nine tenths
-//     of a validation (docs/decisions/access-answers.md). A service that cannot tell is asked.
+//     of a validation (docs/decisions/access-answers.md). A service whose report is behind is asked.
 //   - What a request has just ended is named by the answer of the service that wrote it, and the gateway
 //     names it to the services for 100 ms (caller.Ended): no cache is used for what depends on it. So a
 //     client sees its own changes at once.

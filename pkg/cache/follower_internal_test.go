@@ -189,8 +189,8 @@ func TestASourceThatHangsIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// Where a source cannot tell, nothing that is kept may be used, and what it could not
-// tell comes with the next answer.
+// While a source is behind or fails, nothing that is kept may be used; the changes that it did not
+// report come with its next answer.
 func TestAFollowerIsNotCurrentWhileASourceCannotTell(t *testing.T) {
 	t.Parallel()
 	for name, cut := range map[string]func(*replicas){

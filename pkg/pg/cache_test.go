@@ -386,7 +386,7 @@ func TestACacheListensAgainAfterItsConnectionWasLost(t *testing.T) {
 	for _, to := range []string{"a", "b"} {
 		awaitHeld(t, cache, ref)
 		pgtest.CutConnections(t, url)
-		change(t, db, ref, to) // nothing can be told yet, unless the cache has a connection again
+		change(t, db, ref, to) // no notification arrives, unless the cache has a connection again
 		worktest.Await(t, "the cache to notice", func() bool { return !isHeld(cache, ref) || text(t, cache, ref) == to })
 		if got := text(t, cache, ref); got != to {
 			t.Fatalf("after the connection was lost and %q was written, the cache returns %q", to, got)

@@ -435,7 +435,7 @@ func TestTheSignOnsThatAClientBeginsAreLimited(t *testing.T) {
 	}
 }
 
-// What /authorize refuses is told where the client can read it.
+// A refusal of /authorize goes to the redirect URI, where the client can read it, if the application lists that.
 func TestAuthorizeRefuses(t *testing.T) {
 	l, d, _ := newSAMLLogin(t)
 	l.app.AuthorizedCallbackURIs = []string{"https://*.example.test/cb", callback}

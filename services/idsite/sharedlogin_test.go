@@ -512,7 +512,7 @@ func TestASAMLResponseIsForTheBrowserThatLoggedIn(t *testing.T) {
 	}
 }
 
-// What a service provider is told of a login is when its user proved who he is and the session of that: the
+// An assertion names when its user proved who he is, and the session of that: the
 // same for all logins of a session, and another after a new proof.
 func TestALoginBySessionNamesTheLoginThatBeganIt(t *testing.T) {
 	provider := &asIdentityProvider{}

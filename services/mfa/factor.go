@@ -232,8 +232,8 @@ func (s *Service) DeleteFactor(ctx context.Context, at id.Ref) error {
 }
 
 // emitFactorChanged emits the event by which the owner of an account gets a mail that a factor was
-// added or removed. A factor that was never verified passes no login, and is none yet; those that are
-// deleted with their account are not told.
+// added or removed. A factor that was never verified passes no login, and is none yet; no
+// mail is sent of those that are deleted with their account.
 func emitFactorChanged(ctx context.Context, tx *store.Tx, f store.Factor, removed bool) error {
 	if f.VerificationStatus != store.Verified {
 		return nil

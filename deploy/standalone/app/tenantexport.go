@@ -30,7 +30,7 @@ const exportFileSize = 4 << 20
 // (backup of one tenant, data portability). Each file is encrypted for the recipients,
 // which are public keys of age. Values that are sealed under the master key are decrypted
 // first; password hashes stay hashes. The export is signed by this deployment
-// (tenantsignature.go), and out is told with which key. After an interruption another call
+// (tenantsignature.go), whose public key is written to out. After an interruption another call
 // with the same folder continues. Each call reads the tables of a schema in one snapshot, so
 // that they are consistent with each other; tables that another call exports may be from a
 // later time.

@@ -18,8 +18,8 @@ import (
 // An export is encrypted for a public key, so that anybody who has that key could write another
 // export for it. Therefore the manifest has the SHA-256 of each file, and signatureFile has the
 // signature of the manifest (Ed25519, RFC 8032). The key of the signature is derived from the
-// master key of the exporting deployment, and its public key is handed to the importing one; a
-// deployment with the same master key knows it.
+// master key of the exporting deployment. The importing deployment needs the public key, unless it has
+// the same master key.
 
 const (
 	signatureFile    = "manifest.json.sig" // <public key> <signature>

@@ -168,7 +168,7 @@ func TestPartsAreOneCollection(t *testing.T) {
 	l.want(uncounted, "", 2, "a d")
 }
 
-// The number of all members is told by the table of memberships; with a filter the rows are read.
+// The number of all members is counted in the table of memberships; with a filter the rows are read.
 func TestThePartSaysHowManyRowsItHas(t *testing.T) {
 	l := newLibrary(t)
 	for _, title := range []string{"a", "b", "c"} {

@@ -100,8 +100,7 @@ func (j *Journey) BeginAtSAML(ctx context.Context, f store.Flow, directory id.ID
 	return to.Location, err
 }
 
-// SAMLCallback is what the RelayState of a SAML response tells: to which login the response
-// belongs.
+// SAMLCallback is the login to which a SAML response belongs, by its RelayState.
 type SAMLCallback struct {
 	Flow              store.Flow
 	IsHosted          bool   // the login began at the hosted pages
