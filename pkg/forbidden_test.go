@@ -38,6 +38,19 @@ func TestNoStatementHasMoreThanSixPositions(t *testing.T) {
 	}, ".go")
 }
 
+// driverNames are the named arguments of the driver. (They are put together here so that this file does not
+// have them.)
+var driverNames = regexp.MustCompile(`\bpgx\.(Strict)?` + `NamedArgs\b`)
+
+// The driver sends NULL for a name without a value; pg.Named refuses the statement.
+func TestNamedArgumentsAreThoseOfPg(t *testing.T) {
+	walk(t, func(path, text string) {
+		if at := driverNames.FindStringIndex(text); at != nil {
+			t.Errorf("%s:%d: take the arguments from pg.Named", path, 1+strings.Count(text[:at[0]], "\n"))
+		}
+	}, ".go")
+}
+
 // longestLine is the number of characters of the longest line outside tests.
 const longestLine = 140
 
