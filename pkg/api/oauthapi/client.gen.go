@@ -63,8 +63,36 @@ func (c client) KeysOf(ctx context.Context, in id.Ref) (Keys, error) {
 	return rpc.Call[id.Ref, Keys](ctx, c.Peer, "oauth.KeysOf", in)
 }
 
+func (c client) Authorization(ctx context.Context, in AskAuthorization) (Authorization, error) {
+	return rpc.Call[AskAuthorization, Authorization](ctx, c.Peer, "oauth.Authorization", in)
+}
+
 func (c client) IssueCode(ctx context.Context, in IssueCode) (IssuedCode, error) {
 	return rpc.Call[IssueCode, IssuedCode](ctx, c.Peer, "oauth.IssueCode", in)
+}
+
+func (c client) DeviceRequest(ctx context.Context, in DeviceCode) (Authorization, error) {
+	return rpc.Call[DeviceCode, Authorization](ctx, c.Peer, "oauth.DeviceRequest", in)
+}
+
+func (c client) AnswerDevice(ctx context.Context, in DeviceAnswer) (Done, error) {
+	return rpc.Call[DeviceAnswer, Done](ctx, c.Peer, "oauth.AnswerDevice", in)
+}
+
+func (c client) LogoutRequest(ctx context.Context, in AskLogout) (Logout, error) {
+	return rpc.Call[AskLogout, Logout](ctx, c.Peer, "oauth.LogoutRequest", in)
+}
+
+func (c client) EndTokens(ctx context.Context, in EndTokens) (Done, error) {
+	return rpc.Call[EndTokens, Done](ctx, c.Peer, "oauth.EndTokens", in)
+}
+
+func (c client) LogoutToken(ctx context.Context, in AskLogoutToken) (LogoutToken, error) {
+	return rpc.Call[AskLogoutToken, LogoutToken](ctx, c.Peer, "oauth.LogoutToken", in)
+}
+
+func (c client) OpenIDClients(ctx context.Context, in AskOpenIDClients) (OpenIDClients, error) {
+	return rpc.Call[AskOpenIDClients, OpenIDClients](ctx, c.Peer, "oauth.OpenIDClients", in)
 }
 
 // Serve answers the calls of a Client.
@@ -81,5 +109,12 @@ func Serve(router rpc.Router, api Contract) {
 	rpc.Serve(router, "oauth.ClientRevoke", api.ClientRevoke)
 	rpc.Serve(router, "oauth.ValidateToken", api.ValidateToken)
 	rpc.Serve(router, "oauth.KeysOf", api.KeysOf)
+	rpc.Serve(router, "oauth.Authorization", api.Authorization)
 	rpc.Serve(router, "oauth.IssueCode", api.IssueCode)
+	rpc.Serve(router, "oauth.DeviceRequest", api.DeviceRequest)
+	rpc.Serve(router, "oauth.AnswerDevice", api.AnswerDevice)
+	rpc.Serve(router, "oauth.LogoutRequest", api.LogoutRequest)
+	rpc.Serve(router, "oauth.EndTokens", api.EndTokens)
+	rpc.Serve(router, "oauth.LogoutToken", api.LogoutToken)
+	rpc.Serve(router, "oauth.OpenIDClients", api.OpenIDClients)
 }
