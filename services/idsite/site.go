@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sosodev/duration"
-
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
@@ -273,7 +271,7 @@ func applyLifetimes(site *store.Site, in SiteChange) error {
 			continue
 		}
 		text, err := field.Required(limit.in, limit.name, maxDuration)
-		if d, invalid := parseDuration(text); err == nil && (invalid != nil || d < time.Second) {
+		if d, invalid := store.ParseDuration(text); err == nil && (invalid != nil || d < time.Second) {
 			err = apierr.Format.Because("%s %q must be an ISO 8601 duration of at least a second, such as PT30M", limit.name,
 				text)
 		}
@@ -283,29 +281,10 @@ func applyLifetimes(site *store.Site, in SiteChange) error {
 	if err := errs.First(); err != nil {
 		return err
 	}
-	if idle, absolute, _ := lifetimes(*site); idle > absolute {
+	if idle, absolute, _ := site.Lifetimes(); idle > absolute {
 		return apierr.AfterMaximum.Because("sessionTti %s must not exceed sessionTtl %s", site.SessionTTI, site.SessionTTL)
 	}
 	return nil
-}
-
-// lifetimes returns the idle timeout and the absolute timeout of sessions.
-func lifetimes(site store.Site) (idle, absolute time.Duration, err error) {
-	if idle, err = parseDuration(site.SessionTTI); err != nil {
-		return 0, 0, err
-	}
-	absolute, err = parseDuration(site.SessionTTL)
-	return idle, absolute, err
-}
-
-// parseDuration parses an ISO 8601 duration. A year has 365 days and a month 30. It is not field.ParseDuration, which
-// refuses forms that settings may have, such as PT0.5H: a site whose lifetimes cannot be read has no logins.
-func parseDuration(text string) (time.Duration, error) {
-	d, err := duration.Parse(text)
-	if err != nil {
-		return 0, err
-	}
-	return d.ToTimeDuration(), nil
 }
 
 // TLSStatus is the state of the certificate and the private key of the tenant's custom domain.

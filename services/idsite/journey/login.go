@@ -132,6 +132,7 @@ func (j *Journey) LogIn(ctx context.Context, f *store.Flow, named directoryapi.S
 	case err != nil:
 		return Result{}, err
 	}
+	f.ByPassword = true
 	return j.passFirstStep(ctx, f, logged, false)
 }
 

@@ -183,6 +183,7 @@ func (j *Journey) LogInAtProvider(ctx context.Context, l store.ProviderLogin, in
 // PassFirstStepAtProvider continues a login after the login at a provider.
 func (j *Journey) PassFirstStepAtProvider(ctx context.Context, f *store.Flow,
 	logged applicationapi.ProviderLoggedIn) (Result, error) {
+	f.ByPassword = false
 	return j.passFirstStep(ctx, f, logged.LoggedIn, logged.IsNew)
 }
 

@@ -66,6 +66,7 @@ func (j *Journey) register(ctx context.Context, f *store.Flow, named directoryap
 		}
 		logged.Organization = stores.Organization
 	}
+	f.ByPassword = true
 	return j.passFirstStep(ctx, f, logged, true)
 }
 

@@ -235,6 +235,7 @@ func (j *Journey) FinishAtSAML(ctx context.Context, directory id.ID, from *SAMLC
 	// Account linking may have created a second account, a copy in the default account store:
 	// the user is new if the copy is not older than the account of the directory.
 	isNew := login.IsNew && !admitted.Account.CreatedAt.Before(login.Account.CreatedAt)
+	f.ByPassword = false
 	*f = f.WithAccount(admitted.Account, admitted.Organization)
 	f.SAMLSession = &login.Session
 	if from.IsHosted {

@@ -8,12 +8,13 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite/store"
@@ -48,10 +49,16 @@ func (b BrowserTokens) digests() [][]byte {
 }
 
 // Include reports whether one of the values has a digest.
-func (b BrowserTokens) Include(digest []byte) bool {
-	return slices.ContainsFunc(b.digests(), func(sent []byte) bool {
-		return subtle.ConstantTimeCompare(sent, digest) == 1
-	})
+func (b BrowserTokens) Include(digest []byte) bool { return b.Of(digest) != "" }
+
+// Of returns the value that has a digest, or "".
+func (b BrowserTokens) Of(digest []byte) secure.Secret {
+	for _, token := range b {
+		if len(token) == browserTokenLength && subtle.ConstantTimeCompare(secure.Digest(token), digest) == 1 {
+			return token
+		}
+	}
+	return ""
 }
 
 // LogInBySession logs the browser in by its session of single sign-on (SSO), and reports whether the login has
@@ -67,27 +74,29 @@ func (j *Journey) LogInBySession(ctx context.Context, f *store.Flow, cookie secu
 	if err != nil {
 		return false, err
 	}
+	session.IdleExpiresAt = j.now().Add(idle)
 	if err := j.store.Tx(ctx, func(tx *store.Tx) error {
-		return tx.ExtendSession(ctx, f.TenantID, session.ID, j.now().Add(idle))
+		return tx.ExtendSession(ctx, session, j.now())
 	}); err != nil {
 		return false, err
 	}
 	passed := f.WithAccount(logged.Account, logged.Organization)
-	passed.SAMLSession = session.SAMLSession
+	passed.SAMLSession, passed.ByPassword = session.SAMLSession, session.ByPassword
 	if !session.Satisfies(passed) {
 		*f = passed
 		return false, j.recordFirstStep(ctx, f, logged, false)
 	}
 	passed.FactorPassed, passed.FactorType = session.FactorPassed, session.FactorType
 	passed.AuthenticatedAt, passed.SessionIndex = &session.CreatedAt, samlSessionIndex(session.ID)
+	passed.SessionID = session.SessionID
 	*f = passed
 	return true, j.finish(ctx, f)
 }
 
 // validSession verifies the session of a cookie and completes the login of its account to the
 // application of a login. It returns apierr.NotFound where there is no session, where the account
-// is disabled or has a new password since, which end the session, and where the account may not
-// log in to this application.
+// is disabled or has a new password since, which end the session, where the account may not
+// log in to this application, and where the login asks the user to prove who he is again.
 func (j *Journey) validSession(ctx context.Context, f store.Flow, cookie secure.Secret) (
 	session store.Session, logged applicationapi.LoggedIn, err error) {
 	if cookie == "" {
@@ -95,6 +104,9 @@ func (j *Journey) validSession(ctx context.Context, f store.Flow, cookie secure.
 	}
 	if session, err = j.store.Session(ctx, f.TenantID, secure.Digest(cookie), j.now()); err != nil {
 		return session, logged, err
+	}
+	if !f.Accepts(session, j.now()) {
+		return session, logged, apierr.NotFound
 	}
 	account, err := j.peers.Directory.Account(ctx, id.Ref{Tenant: f.TenantID, ID: session.AccountID})
 	if err != nil && !errors.Is(err, apierr.NotFound) {
@@ -121,54 +133,85 @@ func (j *Journey) completeLogin(ctx context.Context, f store.Flow, account id.ID
 	})
 }
 
-// NewSession asks for the session of a login that has ended.
-type NewSession struct {
-	Tenant    id.ID
-	Assertion string        // Flow.AssertionID
-	Browsers  BrowserTokens // cookies of the browser
-	Former    secure.Secret // cookie of the session that the browser has; "": none
-	Idle, TTL time.Duration
-}
-
-// CreateSession creates the session of a login and returns the value of its cookie. The session
-// counts from when the user proved who he is: a login by a session does not prolong it. It ends the
-// session that the browser had, and gives the new session a new id (session fixation). It
-// returns apierr.NotFound where the assertion was used already, and for another browser than the
+// CreateSession creates the session of a login and returns the value of its cookie, and the flow of the login. The
+// session counts from when the user proved who he is: a login by a session does not prolong it. It replaces the
+// session that the browser had, and has a new cookie (session fixation); where the account is the same, its name
+// stays (SessionID). It returns apierr.NotFound where the assertion was used already, and for another browser than the
 // one that has begun the login.
-func (j *Journey) CreateSession(ctx context.Context, in NewSession) (secure.Secret, error) {
-	now, cookie := j.now(), secure.Token(sessionTokenLength)
-	var flow store.Flow
+func (j *Journey) CreateSession(ctx context.Context, site store.Site, assertion string, in BrowserRequest) (
+	cookie secure.Secret, flow store.Flow, err error) {
+	now, tenant, cookie := j.now(), site.TenantID, secure.Token(sessionTokenLength)
+	idle, absolute, err := site.Lifetimes()
+	if err != nil {
+		return "", flow, err
+	}
+	var former store.Session
 	if err := j.store.Tx(ctx, func(tx *store.Tx) (err error) {
-		flow, err = tx.ConsumeAssertion(ctx, in.Tenant, in.Assertion, in.Browsers.digests(), now.Add(-AssertionTTL))
+		flow, err = tx.ConsumeAssertion(ctx, tenant, assertion, in.Browsers.digests(), now.Add(-AssertionTTL))
 		return err
 	}); err != nil {
-		return "", err
+		return "", flow, err
 	}
-	account, err := j.peers.Directory.Account(ctx, id.Ref{Tenant: in.Tenant, ID: flow.AccountID})
+	account, err := j.peers.Directory.Account(ctx, id.Ref{Tenant: tenant, ID: flow.AccountID})
 	if err != nil {
-		return "", err
+		return "", flow, err
 	}
 	if !sameTime(account.PasswordModifiedAt, flow.PasswordModifiedAt) {
-		return "", apierr.NotFound // a new password was set since the login
+		return "", flow, apierr.NotFound // a new password was set since the login
 	}
-	return cookie, j.store.Tx(ctx, func(tx *store.Tx) error {
-		if in.Former != "" {
-			if err := tx.DeleteSession(ctx, in.Tenant, secure.Digest(in.Former)); err != nil {
+	if in.Session != "" {
+		former, err = j.store.Session(ctx, tenant, secure.Digest(in.Session), now)
+		if err != nil && !errors.Is(err, apierr.NotFound) {
+			return "", flow, err
+		}
+	}
+	flow.SessionIndex, flow.SessionID = samlSessionIndex(secure.Digest(cookie)), id.New(now)
+	if former.AccountID == flow.AccountID && !former.SessionID.IsZero() {
+		flow.SessionID = former.SessionID
+	} else if !former.AccountID.IsZero() {
+		if err := j.EndSession(ctx, former, true); err != nil {
+			return "", flow, err
+		}
+	}
+	return cookie, flow, j.store.Tx(ctx, func(tx *store.Tx) error {
+		if !former.AccountID.IsZero() {
+			if err := tx.DeleteSession(ctx, tenant, former.ID); err != nil {
 				return err
 			}
 		}
-		if flow.SAMLRequest != nil {
-			if err := tx.RecordSession(ctx, flow, samlSessionIndex(secure.Digest(cookie))); err != nil {
-				return err
-			}
+		if err := tx.RecordSession(ctx, flow); err != nil {
+			return err
 		}
 		return tx.InsertSession(ctx, store.Session{
-			TenantID: in.Tenant, ID: secure.Digest(cookie), AccountID: flow.AccountID, FactorPassed: flow.FactorPassed,
-			FactorType: flow.FactorType, SAMLSession: flow.SAMLSession,
-			PasswordModifiedAt: account.PasswordModifiedAt, CreatedAt: flow.ProvedAt(), IdleExpiresAt: now.Add(in.Idle),
-			ExpiresAt: flow.ProvedAt().Add(in.TTL),
+			TenantID: tenant, ID: secure.Digest(cookie), SessionID: flow.SessionID, AccountID: flow.AccountID,
+			FactorPassed: flow.FactorPassed, FactorType: flow.FactorType, ByPassword: flow.ByPassword,
+			SAMLSession: flow.SAMLSession, PasswordModifiedAt: account.PasswordModifiedAt, CreatedAt: flow.ProvedAt(),
+			LastUsedAt: &now, RemoteAddress: addressOf(ctx), UserAgent: in.UserAgent,
+			IdleExpiresAt: now.Add(idle), ExpiresAt: flow.ProvedAt().Add(absolute),
 		})
 	})
+}
+
+// addressOf returns the client address of a request, "" where it is not known.
+func addressOf(ctx context.Context) string {
+	address := caller.From(ctx).Address
+	if !address.IsValid() {
+		return ""
+	}
+	return address.String()
+}
+
+// EndSession ends a session: its row, and the tokens that were made in it. With keepOffline, for a logout of the user
+// or of a client, the tokens with the scope offline_access stay.
+func (j *Journey) EndSession(ctx context.Context, s store.Session, keepOffline bool) error {
+	if !s.SessionID.IsZero() {
+		if _, err := j.peers.OAuth.EndTokens(ctx, oauthapi.EndTokens{
+			Tenant: s.TenantID, Account: s.AccountID, Sessions: []string{s.SessionID.String()}, KeepOffline: keepOffline,
+		}); err != nil {
+			return err
+		}
+	}
+	return j.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSession(ctx, s.TenantID, s.ID) })
 }
 
 // samlSessionIndex returns the name of a session for SAML service providers. It leads neither to the cookie

@@ -51,8 +51,12 @@ type Flow struct {
 	Address         string
 	AuthenticatedAt *time.Time // when the user proved who he is, perhaps in an earlier login; nil: at FinishedAt
 	SessionIndex    string     // names the session of the user to SAML service providers; "": none
-	CreatedAt       time.Time
-	ExpiresAt       time.Time
+	SessionID       id.ID      // of the session that a finished flow belongs to; zero: none
+	ByPassword      bool       // the account has passed the first step by its password
+	// of the relying party or the device that gets the answer; nil: none, or it has got the answer
+	OpenIDRequest *OpenIDRequest `db:"openid_request"`
+	CreatedAt     time.Time
+	ExpiresAt     time.Time
 }
 
 const flowColumns = `tenant_id, id, application_id, key_id, request_id, callback_uri, state, name_key, account_store,
@@ -60,7 +64,7 @@ const flowColumns = `tenant_id, id, application_id, key_id, request_id, callback
 	token, factor_types, browser, account_id, is_new, finished_at, assertion_id, factor_passed, saml_request, saml_session,
 	created_at,
 	expires_at, state_json, password_modified_at, factor_type, organization_id, use_subdomain, stepped_up, unverified_id,
-	address, authenticated_at, session_index`
+	address, authenticated_at, session_index, session_id, by_password, openid_request`
 
 // InsertFlow adds a flow, with the commit. It returns apierr.Exists where the request has begun a
 // flow already (replay).
@@ -98,7 +102,8 @@ func (s *Store) FlowAndSite(ctx context.Context, tenant, flow id.ID) (Flow, Site
 // step-up of before does not count for it. It returns apierr.NotFound for a flow that has finished or expired.
 func (tx *Tx) RecordFirstStep(_ context.Context, f Flow, now time.Time) error {
 	tx.QueueChange(`UPDATE login_flows SET `+
-		pg.Set("account_id, is_new, saml_session, password_modified_at, organization_id")+`, stepped_up = false
+		pg.Set("account_id, is_new, saml_session, password_modified_at, organization_id, by_password")+`,
+			stepped_up = false
 		WHERE tenant_id = @tenant_id AND id = @id AND finished_at IS NULL AND expires_at > @now`,
 		pg.Named(f, pg.Args{"now": now}))
 	return nil
@@ -135,14 +140,15 @@ func (tx *Tx) ClaimReset(_ context.Context, f Flow, digest []byte) error {
 func (tx *Tx) FinishFlow(_ context.Context, f Flow, now time.Time) error {
 	f.FinishedAt = &now
 	tx.QueueChange(`UPDATE login_flows SET `+pg.Set(`finished_at, assertion_id, account_id, factor_passed, saml_session,
-		password_modified_at, factor_type, authenticated_at, session_index`)+`
+		password_modified_at, factor_type, authenticated_at, session_index, session_id, by_password`)+`
 		WHERE tenant_id = @tenant_id AND id = @id AND finished_at IS NULL AND expires_at > @finished_at`, pg.Named(f))
 	return nil
 }
 
-// RecordSession records, with the commit, the name of the session that a finished flow has created.
-func (tx *Tx) RecordSession(_ context.Context, f Flow, sessionIndex string) error {
-	tx.Queue(`UPDATE login_flows SET session_index = $3 WHERE tenant_id = $1 AND id = $2`, f.TenantID, f.ID, sessionIndex)
+// RecordSession records, with the commit, the session that a finished flow has created, by its names.
+func (tx *Tx) RecordSession(_ context.Context, f Flow) error {
+	tx.Queue(`UPDATE login_flows SET session_index = $3, session_id = $4 WHERE tenant_id = $1 AND id = $2`, f.TenantID,
+		f.ID, f.SessionIndex, f.SessionID)
 	return nil
 }
 

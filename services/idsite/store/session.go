@@ -14,15 +14,31 @@ import (
 type Session struct {
 	TenantID           id.ID
 	ID                 []byte // SHA-256 of the value of the cookie
+	SessionID          id.ID  // names it outside of this service: in hrefs, and in the claim sid
 	AccountID          id.ID
+	ByPassword         bool       // the account has logged in by its password
 	FactorPassed       bool       // a second factor was passed in this session
 	FactorType         string     // of the factor that was passed; "": none, or not known
 	PasswordModifiedAt *time.Time // of the account when the session began; a new password ends the session
 	// at the identity provider; nil: the user has logged in otherwise
 	SAMLSession   *directoryapi.SAMLSession `db:"saml_session"`
 	CreatedAt     time.Time
+	LastUsedAt    *time.Time
+	RemoteAddress string    // of the browser, at its login
+	UserAgent     string    // of the browser, at its login
 	IdleExpiresAt time.Time // idle timeout: the session ends then, unless it is used before
 	ExpiresAt     time.Time // absolute timeout
+}
+
+// Accepts reports whether a flow may go on with a session: not where it asks the user to prove who he is again, or
+// did so longer ago than it allows.
+func (f Flow) Accepts(s Session, now time.Time) bool {
+	r := f.OpenIDRequest
+	if r == nil {
+		return true
+	}
+	return !r.Asks("login") && !r.Asks("select_account") && !r.Asks("create") && !r.OtherAccount &&
+		(r.MaxAge == nil || !now.After(s.CreatedAt.Add(time.Duration(*r.MaxAge)*time.Second)))
 }
 
 // Satisfies reports whether the session is enough for a flow: it is not where the flow demands a
@@ -32,7 +48,7 @@ func (s Session) Satisfies(f Flow) bool {
 }
 
 const sessionColumns = `tenant_id, id, account_id, factor_passed, password_modified_at, saml_session, created_at,
-	idle_expires_at, expires_at, factor_type`
+	idle_expires_at, expires_at, factor_type, session_id, by_password, last_used_at, remote_address, user_agent`
 
 // Session returns a session, or apierr.NotFound where there is none or it has reached its idle
 // timeout or its absolute timeout.
@@ -47,10 +63,10 @@ func (tx *Tx) InsertSession(_ context.Context, s Session) error {
 	return nil
 }
 
-// ExtendSession sets a new idle timeout of a session, with the commit.
-func (tx *Tx) ExtendSession(_ context.Context, tenant id.ID, session []byte, idleExpiresAt time.Time) error {
-	tx.Queue(`UPDATE sso_sessions SET idle_expires_at = $3 WHERE tenant_id = $1 AND id = $2`, tenant, session,
-		idleExpiresAt)
+// ExtendSession records the use of a session, with the commit: now, and its new idle timeout.
+func (tx *Tx) ExtendSession(_ context.Context, s Session, now time.Time) error {
+	tx.Queue(`UPDATE sso_sessions SET idle_expires_at = $3, last_used_at = $4 WHERE tenant_id = $1 AND id = $2`,
+		s.TenantID, s.ID, s.IdleExpiresAt, now)
 	return nil
 }
 

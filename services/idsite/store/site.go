@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/sosodev/duration"
+
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
@@ -49,6 +51,25 @@ type Site struct {
 	KeyMade                 bool // the first API key of the tenant was created; it may have been deleted since
 	CreatedAt               time.Time
 	ModifiedAt              time.Time
+}
+
+// Lifetimes returns the idle timeout and the absolute timeout of the tenant's sessions of single sign-on.
+func (s Site) Lifetimes() (idle, absolute time.Duration, err error) {
+	if idle, err = ParseDuration(s.SessionTTI); err != nil {
+		return 0, 0, err
+	}
+	absolute, err = ParseDuration(s.SessionTTL)
+	return idle, absolute, err
+}
+
+// ParseDuration parses an ISO 8601 duration. A year has 365 days and a month 30. It is not field.ParseDuration, which
+// refuses forms that settings may have, such as PT0.5H: a site whose lifetimes cannot be read has no logins.
+func ParseDuration(text string) (time.Duration, error) {
+	d, err := duration.Parse(text)
+	if err != nil {
+		return 0, err
+	}
+	return d.ToTimeDuration(), nil
 }
 
 // HasCustomDomain reports whether the tenant uses a custom domain.
