@@ -161,6 +161,8 @@ G-O public  /.well-known/oauth-authorization-server/oidc/:id         oauth      
 G-O public  /oidc/:id/jwks                                           oauth         -
 -PO public  /oidc/:id/{token,introspect,revoke}                      oauth         -
 GPO public  /oidc/:id/userinfo                                       oauth         -
+GP- hosted  /oidc/:id/{authorize,consent,device,logout}              idsite        -
+G-- hosted  /oidc/:id/authorize/{begin,resume}                       idsite        -
 G-- public  /                                                        gateway       -
 G-- public  /errors                                                  gateway       -
 G-- public  /errors/:code                                            gateway       -

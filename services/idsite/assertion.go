@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite/journey"
+	"github.com/doorward/doorward/services/idsite/openid"
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
@@ -69,6 +70,9 @@ func (s *Service) assertion(ctx context.Context, f store.Flow, site store.Site, 
 func (s *Service) errorRedirect(ctx context.Context, f store.Flow, cause error) (string, error) {
 	if !apierr.IsRefusal(cause) {
 		return "", cause
+	}
+	if f.OpenIDRequest != nil {
+		return openid.ResumeAddress(f), nil
 	}
 	refusal := apierr.From(cause)
 	now := s.now()

@@ -31,8 +31,8 @@ type Origin struct {
 	Home string `json:"homeUrl"` // address of the application; "": not known
 }
 
-// originOfApplication returns the origin of the pages of an application.
-func (s *Service) originOfApplication(app applicationapi.Application) Origin {
+// OriginOfApplication returns the origin of the pages of an application.
+func (s *Service) OriginOfApplication(app applicationapi.Application) Origin {
 	return Origin{Name: s.displayName(app.Name, app.Builtin), Home: app.Home()}
 }
 
@@ -90,7 +90,7 @@ func (s *Service) mailOrigin(ctx context.Context, in directoryapi.MailedLink) (O
 	if !in.Application.IsZero() {
 		app, err := s.peers.Application.Application(ctx, id.Ref{Tenant: in.Tenant, ID: in.Application})
 		if !errors.Is(err, apierr.NotFound) { // deleted meanwhile
-			return s.originOfApplication(app), err
+			return s.OriginOfApplication(app), err
 		}
 	}
 	if !in.Account.ID.IsZero() {
@@ -99,7 +99,7 @@ func (s *Service) mailOrigin(ctx context.Context, in directoryapi.MailedLink) (O
 			return Origin{}, err
 		}
 		if len(reaching.Items) == 1 {
-			return s.originOfApplication(reaching.Items[0]), nil
+			return s.OriginOfApplication(reaching.Items[0]), nil
 		}
 	}
 	tenant, err := s.peers.Directory.Tenant(ctx, id.Ref{Tenant: in.Tenant, ID: in.Tenant})
@@ -116,7 +116,7 @@ func (s *Service) Homes(ctx context.Context, site store.Site) ([]Origin, error) 
 	found, err := s.peers.Application.Homes(ctx, applicationapi.Homes{Tenant: site.TenantID})
 	homes := make([]Origin, 0, len(found.Items))
 	for _, app := range found.Items {
-		homes = append(homes, s.originOfApplication(app))
+		homes = append(homes, s.OriginOfApplication(app))
 	}
 	return homes, err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/doorward/doorward/pkg/redirecturi"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite/journey"
+	"github.com/doorward/doorward/services/idsite/openid"
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
@@ -129,11 +130,22 @@ func (p *PageAPI) resume(ctx context.Context, r journey.Result) (string, error) 
 		return "", err
 	}
 	if answer.Redirect == "" {
-		token, err := p.Token(ctx)
-		return p.svc.pageOrigin(p.Flow, p.site) + "/#/?jwt=" + token.Reveal(), err
+		return p.svc.beginPage(ctx, p.Flow, p.site, "/")
 	}
 	_, assertion, _ := strings.Cut(answer.Redirect, "jwtResponse=")
 	return p.svc.cfg.Base.Host() + "/sso?jwtResponse=" + assertion, nil
+}
+
+// Cancel ends a login that the user does not want, and returns where the browser goes: to the relying party, which
+// gets access_denied. Other logins than those of OpenID providers have no such answer (apierr.Forbidden).
+func (p *PageAPI) Cancel(application id.ID) (PageResult, error) {
+	if err := p.CheckApplication(application); err != nil {
+		return PageResult{}, err
+	}
+	if p.Flow.OpenIDRequest == nil {
+		return PageResult{}, journey.ErrNotAllowed
+	}
+	return PageResult{Redirect: openid.ResumeAddress(p.Flow)}, nil
 }
 
 // LogIn verifies a password. value is the Base64 of <login>:<password>.

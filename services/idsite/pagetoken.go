@@ -45,6 +45,7 @@ type pageTokenClaims struct {
 	ShowOrg     bool      `json:"sof"`            // show organization field: the login page asks for an organization
 	FactorTypes []string  `json:"require_mfa,omitempty"`
 	Token       string    `json:"sp_token,omitempty"`
+	LoginHint   string    `json:"login_hint,omitempty"`       // user name or email that the page fills in
 	Unverified  string    `json:"unverified_email,omitempty"` // address that is to be verified, after the right password
 	Scope       pageScope `json:"scope"`
 	Flow        string    `json:"flow"`
@@ -76,7 +77,7 @@ func escapeForPlainBase64(body []byte) []byte {
 // newPageToken returns the next session token of a flow. The token is valid for the idle timeout
 // (sessionTti) of the settings, and not longer than the flow.
 func (s *Service) newPageToken(ctx context.Context, f store.Flow, site store.Site) (secure.Secret, error) {
-	idle, err := parseDuration(site.SessionTTI)
+	idle, err := store.ParseDuration(site.SessionTTI)
 	if err != nil {
 		return "", err
 	}
@@ -93,6 +94,9 @@ func (s *Service) newPageToken(ctx context.Context, f store.Flow, site store.Sit
 	}
 	if f.NameKey != "" {
 		claims.NameKey = &f.NameKey
+	}
+	if f.OpenIDRequest != nil {
+		claims.LoginHint = f.OpenIDRequest.LoginHint
 	}
 	named, err := s.Journey.RequestedStore(ctx, f)
 	if err != nil {
@@ -118,8 +122,12 @@ func (s *Service) pageScopeOf(ctx context.Context, f store.Flow) (pageScope, err
 	if f.Token != "" {
 		reset = map[string][]string{f.Token: {"read", "update"}}
 	}
+	attempts := []string{"create"}
+	if f.OpenIDRequest != nil {
+		attempts = append(attempts, "cancel")
+	}
 	out := pageScope{Application: map[string][]any{f.ApplicationID.String(): {
-		"read", map[string][]string{"loginAttempt": {"create"}}, map[string][]string{"account": {"create"}},
+		"read", map[string][]string{"loginAttempt": attempts}, map[string][]string{"account": {"create"}},
 		map[string][]any{"passwordResetToken": {reset}},
 	}}}
 	if f.AccountID.IsZero() {

@@ -105,8 +105,7 @@ func (s *Service) signOnRedirect(ctx context.Context, f store.Flow, site store.S
 	if f.SAMLRequest.IsPassive {
 		return f.CallbackURI, nil
 	}
-	token, err := s.newPageToken(ctx, f, site)
-	return s.pageOrigin(f, site) + "/#/?jwt=" + token.Reveal(), err
+	return s.beginPage(ctx, f, site, "/")
 }
 
 // SignOnResponse is the SAML response to a service provider, which the browser posts to

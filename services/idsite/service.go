@@ -10,6 +10,7 @@
 //   - providercallback.go: the callback of social logins
 //   - saml.go, samlsignon.go: as SAML service provider, and as SAML identity provider
 //   - clientapi.go, authorize.go: the Client API
+//   - openid/: what browsers see of OpenID providers
 //   - link.go: mailed links
 //
 // Tenants are created in signup. What these doors do for a user (login, registration, password reset, second
@@ -25,6 +26,7 @@ import (
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite/journey"
+	"github.com/doorward/doorward/services/idsite/openid"
 	"github.com/doorward/doorward/services/idsite/signup"
 	"github.com/doorward/doorward/services/idsite/store"
 )
@@ -39,6 +41,7 @@ type Bootstrap = signup.Bootstrap
 type Service struct {
 	*signup.Tenants
 	Journey *journey.Journey // what users do, for all doors
+	OpenID  *openid.Provider // what browsers see of OpenID providers
 
 	store  *store.Store
 	peers  Peers
@@ -83,10 +86,14 @@ func (s *Service) displayName(name string, builtin bool) string {
 
 // New makes the service.
 func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time, cfg Config) *Service {
-	return &Service{
+	made := &Service{
 		Tenants: signup.New(s, peers, ring, now,
 			signup.Config{AliasTitle: cfg.AliasTitle, Suffix: cfg.Suffix, SignUp: cfg.SignUp}),
 		Journey: journey.New(s, peers, ring, now, cfg.Base), store: s, peers: peers, ring: ring, shared: cfg.Shared, now: now,
 		cfg: cfg,
 	}
+	made.OpenID = &openid.Provider{Config: openid.Config{
+		Store: s, Peers: peers, Journey: made.Journey, Base: cfg.Base, Now: now, Page: made.beginPage,
+	}}
+	return made
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"time"
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
@@ -18,22 +17,10 @@ import (
 type BrowserTokens = journey.BrowserTokens
 
 // BrowserRequest is the request of a browser to /sso or /sso/logout: its token and its cookies.
-type BrowserRequest struct {
-	Token    secure.Secret // jwtRequest, jwtResponse or signOn
-	Browsers BrowserTokens // cookies that bind logins to the browser that began them
-	Session  secure.Secret // cookie of the single sign-on session
-}
+type BrowserRequest = journey.BrowserRequest
 
-// Redirect is the answer to a BrowserRequest: the address to which the browser is redirected, with
-// its new cookies (rest/sso.go).
-type Redirect struct {
-	Location string
-	Browser  secure.Secret // of the login that has begun; empty: none has
-	Session  secure.Secret // empty: the cookie stays as it is
-	// SessionLife is the Max-Age of Session; zero: until the browser is closed.
-	SessionLife time.Duration
-	EndSession  bool // delete the cookie of the session
-}
+// Redirect is the answer to a BrowserRequest.
+type Redirect = journey.Redirect
 
 // BeginLogin answers GET /sso?jwtRequest=: it begins a hosted login. It redirects the browser to
 // the hosted pages, or back to the application where the session of single sign-on is enough.
@@ -42,7 +29,7 @@ type Redirect struct {
 func (s *Service) BeginLogin(ctx context.Context, in BrowserRequest) (Redirect, error) {
 	r, err := s.verifyRequest(ctx, in.Token)
 	if err != nil {
-		return Redirect{}, applicationError{err, s.originOfApplication(r.application)}
+		return Redirect{}, applicationError{err, s.OriginOfApplication(r.application)}
 	}
 	ctx = caller.WithTenant(ctx, r.tenant)
 	browser := journey.NewBrowserToken()
@@ -61,7 +48,7 @@ func (s *Service) BeginLogin(ctx context.Context, in BrowserRequest) (Redirect, 
 
 // newFlow returns the flow of a signed request, for the browser with a cookie.
 func (s *Service) newFlow(r request, browser secure.Secret) (store.Flow, error) {
-	ttl, err := parseDuration(r.site.SessionTTL)
+	ttl, err := store.ParseDuration(r.site.SessionTTL)
 	if err != nil {
 		return store.Flow{}, err
 	}
@@ -100,18 +87,20 @@ func (s *Service) beginFlow(ctx context.Context, r request, f *store.Flow, in Br
 			return location, err
 		}
 	}
-	token, err := s.newPageToken(ctx, *f, r.site)
-	if err != nil {
-		return "", err
-	}
-	return s.pageOrigin(*f, r.site) + "/#" + path + "?jwt=" + token.Reveal(), nil
+	return s.beginPage(ctx, *f, r.site, path)
+}
+
+// beginPage returns the address of a hosted page of a login in progress, with the session token of the page.
+func (s *Service) beginPage(ctx context.Context, f store.Flow, site store.Site, path string) (string, error) {
+	token, err := s.newPageToken(ctx, f, site)
+	return s.pageOrigin(f, site) + "/#" + path + "?jwt=" + token.Reveal(), err
 }
 
 // logInBySession logs the browser in by its session of single sign-on (SSO), and returns the
 // address of the application. The address is "" where a page is needed (journey.LogInBySession).
 func (s *Service) logInBySession(ctx context.Context, f *store.Flow, site store.Site,
 	cookie secure.Secret) (string, error) {
-	idle, err := parseDuration(site.SessionTTI)
+	idle, err := store.ParseDuration(site.SessionTTI)
 	if err != nil {
 		return "", err
 	}
@@ -144,12 +133,11 @@ func (s *Service) FinishLogin(ctx context.Context, in BrowserRequest) (Redirect,
 	if err != nil || flow.CallbackURI != a.Callback {
 		return Redirect{}, errInvalidAssertion
 	}
-	out := Redirect{Location: withAssertion(a.Callback, in.Token)}
-	session := journey.NewSession{Tenant: a.tenant, Assertion: a.ID, Browsers: in.Browsers, Former: in.Session}
-	if session.Idle, session.TTL, err = lifetimes(site); err != nil {
-		return out, err
+	if flow.OpenIDRequest != nil {
+		return s.OpenID.Finish(ctx, flow, site, a.ID, in)
 	}
-	out.Session, err = s.Journey.CreateSession(ctx, session)
+	out := Redirect{Location: withAssertion(a.Callback, in.Token)}
+	out.Session, flow, err = s.Journey.CreateSession(ctx, site, a.ID, in)
 	if errors.Is(err, apierr.NotFound) {
 		return out, nil // another browser has begun the login, or the session exists already
 	}
@@ -158,7 +146,7 @@ func (s *Service) FinishLogin(ctx context.Context, in BrowserRequest) (Redirect,
 		return Redirect{Location: out.Location}, nil
 	}
 	if site.SessionCookiePersistent {
-		out.SessionLife = session.TTL
+		_, out.SessionLife, err = site.Lifetimes()
 	}
 	return out, nil
 }
@@ -169,7 +157,7 @@ func (s *Service) FinishLogin(ctx context.Context, in BrowserRequest) (Redirect,
 func (s *Service) Logout(ctx context.Context, in BrowserRequest) (Redirect, error) {
 	r, err := s.verifyRequest(ctx, in.Token)
 	if err != nil {
-		return Redirect{}, applicationError{err, s.originOfApplication(r.application)}
+		return Redirect{}, applicationError{err, s.OriginOfApplication(r.application)}
 	}
 	ctx = caller.WithTenant(ctx, r.tenant)
 	flow, err := s.newFlow(r, journey.NewBrowserToken())

@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"html/template"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -40,6 +41,25 @@ var reveal string
 // their own origin, and nothing else.
 var Policy = "default-src 'none'; img-src data:; style-src " + screens.CSPHash(style) + "; script-src " + screens.CSPHash(reveal) +
 	"; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// DecisionPolicy is the CSP of a page whose form leads to another site after it: browsers apply form-action to the
+// redirect too.
+var DecisionPolicy = strings.Replace(Policy, "; form-action 'self'", "", 1)
+
+// FramePolicy is the CSP of a page that loads frames of other sites, by their addresses.
+func FramePolicy(frames []string) string {
+	sources := []string{}
+	for _, frame := range frames {
+		u, err := url.Parse(frame)
+		if err == nil && u.Scheme == "https" {
+			sources = append(sources, "https://"+u.Host)
+		}
+	}
+	if len(sources) == 0 {
+		return DecisionPolicy
+	}
+	return DecisionPolicy + "; frame-src " + strings.Join(slices.Compact(slices.Sorted(slices.Values(sources))), " ")
+}
 
 // readTexts reads the texts of this package, by language: those that the package screens lacks.
 func readTexts() map[string]map[string]string {
@@ -83,6 +103,9 @@ type Page struct {
 	Detail   string    // smaller, for the developer of an application
 	Problem  string    // why the last attempt was refused, or ""
 	Missing  []string  // what an entry lacks, below Problem
+	Items    []string  // a list below the text, such as what a client asks for
+	Frames   []string  // addresses of other sites that the page loads, unseen (FramePolicy)
+	Refresh  bool      // the browser goes on to Link by itself, after Frames
 	Form     *Form     // nil: the user has nothing to do
 	Download *Download // nil: nothing to save
 	Samples  []Sample  // what the user can copy
@@ -99,9 +122,12 @@ type Sample struct{ Title, Text string }
 type Form struct {
 	Action string // address of another site, to which the page posts the form by itself (PostPolicy); "": its own
 	Button string
-	Hidden map[string]string
-	Login  string // user name whose password is set, for password managers
-	Fields []Field
+	// ButtonName is the name of the button; "": none. Cancel is the text of a second one, with the name cancel; "":
+	// there is none.
+	ButtonName, Cancel string
+	Hidden             map[string]string
+	Login              string // user name whose password is set, for password managers
+	Fields             []Field
 }
 
 // Field is an input of a form. The Type email becomes text in the HTML, because browsers rewrite

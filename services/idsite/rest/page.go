@@ -67,12 +67,17 @@ func (h *handlers) renderError(c *fiber.Ctx, err error) error {
 // renderPage answers with a page. It is not cached, cannot be framed, and no other site gets its
 // address by a Referer.
 func (h *handlers) renderPage(c *fiber.Ctx, status int, p pages.Page) error {
+	return h.renderPageWith(c, status, pages.Policy, p)
+}
+
+// renderPageWith is renderPage with another Content-Security-Policy.
+func (h *handlers) renderPageWith(c *fiber.Ctx, status int, policy string, p pages.Page) error {
 	p.Product, p.Language = cmp.Or(p.Product, h.svc.Product()), languageOf(c)
 	body, err := pages.Render(p)
 	if err != nil {
 		return err
 	}
-	pageHeaders(c, pages.Policy, "same-origin") // with no-referrer browsers send forms with the origin null
+	pageHeaders(c, policy, "same-origin") // with no-referrer browsers send forms with the origin null
 	return c.Status(status).Send(body)
 }
 

@@ -42,6 +42,7 @@ func (h *handlers) mountPageAPI(app *fiber.App) {
 	get("/:kind<regex(^(applications|directories|groups|organizations)$)>/:id", onPage(h.pageModel))
 	get("/applications/:id/saml/sso/idpRedirect", onPage(h.pageBeginSAML))
 	post("/applications/:id/loginAttempts", onPage(h.pageLogin))
+	post("/applications/:id/loginAttempts/cancel", onPage(h.pageCancel))
 	post("/:kind<regex(^(applications|directories|groups|organizations)$)>/:id/accounts", onPage(h.pageRegister))
 	post("/applications/:id/passwordResetTokens", onPage(h.pageForgotPassword))
 	post("/applications/:id/verificationEmails", onPage(h.pageSendVerification))
@@ -276,6 +277,12 @@ func (h *handlers) pageLogin(c *fiber.Ctx, page *idsite.PageAPI, at id.ID, in lo
 		return c.SendStatus(http.StatusNoContent)
 	}
 	answer, err := page.LogIn(c.UserContext(), at, in.Value.Or("").Reveal(), where)
+	return h.answerFirstStep(c, answer, err)
+}
+
+// pageCancel ends the login of a user who does not want it.
+func (h *handlers) pageCancel(c *fiber.Ctx, page *idsite.PageAPI, at id.ID, _ noBody) error {
+	answer, err := page.Cancel(at)
 	return h.answerFirstStep(c, answer, err)
 }
 

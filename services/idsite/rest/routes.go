@@ -1,6 +1,7 @@
 // Package rest is the HTTP layer of the idsite service. routes.go lists its endpoints.
 //
 //   - site.go: the settings
+//   - openid.go: what browsers see of OpenID providers: authorization, consent, devices, logout
 //   - sso.go: the redirects of a hosted login; cookie.go: the cookies of its session and of logins
 //   - pageapi.go: what hosted pages call; screens.go: the hosted pages themselves
 //   - providercallback.go: the callbacks of social logins; saml.go: the endpoints of SAML
@@ -63,6 +64,7 @@ func Mount(app *fiber.App, svc *idsite.Service, base href.Base) error {
 	app.Post("/sso/logout", h.ssoLogoutByForm)
 	app.Get("/sso/provider", h.providerCallback)
 	app.Post("/sso/provider", h.providerCallbackByForm)
+	h.mountOpenID(app)
 	h.mountPageAPI(app)
 	app.Get("/site", h.serveHostedPages)
 	app.Get("/site/*", h.serveHostedPages)

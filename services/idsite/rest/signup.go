@@ -25,6 +25,25 @@ const formCookie = "__Host-form"
 // formTokenLength is the length of the CSRF token.
 const formTokenLength = 32
 
+// setFormCookie returns the CSRF token of a form, which the browser keeps as a cookie.
+func setFormCookie(c *fiber.Ctx) string {
+	token := readCookie(c, formCookie).Reveal()
+	if len(token) != formTokenLength {
+		token = secure.Token(formTokenLength).Reveal()
+		c.Cookie(&fiber.Cookie{
+			Name: formCookie, Value: token, Path: "/", HTTPOnly: true, Secure: true, SameSite: fiber.CookieSameSiteStrictMode,
+			SessionOnly: true,
+		})
+	}
+	return token
+}
+
+// hasFormCookie reports whether the CSRF token of a form is that of the browser.
+func hasFormCookie(c *fiber.Ctx, form url.Values) bool {
+	cookie := readCookie(c, formCookie).Reveal()
+	return len(cookie) == formTokenLength && subtle.ConstantTimeCompare([]byte(cookie), []byte(form.Get("csrf"))) == 1
+}
+
 // showRegister shows the form of a sign-up or, with a token of its mail, the page that completes the
 // sign-up or accepts an invitation (docs/interface/authentication.md#sign-up). It does not consume
 // the token.
@@ -53,14 +72,7 @@ func (h *handlers) renderSignUpForm(c *fiber.Ctx, status int, entered url.Values
 	if !h.svc.SignUpEnabled() {
 		return h.renderPage(c, http.StatusNotFound, pages.Page{Title: t("offTitle"), Text: t("offText")})
 	}
-	token := readCookie(c, formCookie).Reveal()
-	if len(token) != formTokenLength {
-		token = secure.Token(formTokenLength).Reveal()
-		c.Cookie(&fiber.Cookie{
-			Name: formCookie, Value: token, Path: "/", HTTPOnly: true, Secure: true, SameSite: fiber.CookieSameSiteStrictMode,
-			SessionOnly: true,
-		})
-	}
+	token := setFormCookie(c)
 	return h.renderPage(c, status, pages.Page{
 		Title: t("signUpTitle"), Text: t("signUpText"), Problem: problem,
 		Form: &pages.Form{Button: t("signUp"), Hidden: map[string]string{"csrf": token}, Fields: ownerFields(t, entered)},
@@ -115,8 +127,7 @@ func (h *handlers) requestSignUp(c *fiber.Ctx, form url.Values) error {
 	if !h.svc.SignUpEnabled() {
 		return h.renderSignUpForm(c, http.StatusNotFound, nil, "")
 	}
-	cookie := readCookie(c, formCookie).Reveal()
-	if len(cookie) != formTokenLength || subtle.ConstantTimeCompare([]byte(cookie), []byte(form.Get("csrf"))) != 1 {
+	if !hasFormCookie(c, form) {
 		return h.renderSignUpForm(c, http.StatusForbidden, form, t("stale"))
 	}
 	err := h.svc.RequestSignUp(c.UserContext(), newAccountOf(form))

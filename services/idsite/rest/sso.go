@@ -11,6 +11,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite"
+	"github.com/doorward/doorward/services/idsite/journey"
 	"github.com/doorward/doorward/services/idsite/pages"
 )
 
@@ -51,13 +52,23 @@ func (h *handlers) redirectBy(
 ) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
-	to, err := rule(c.UserContext(), idsite.BrowserRequest{
-		Token: secure.Secret(c.Query(parameter)), Browsers: readLoginCookies(c, hostedCookie),
-		Session: readCookie(c, sessionCookie),
-	})
+	in := browserRequest(c)
+	in.Token = secure.Secret(c.Query(parameter))
+	to, err := rule(c.UserContext(), in)
 	if err != nil {
 		return h.renderLoginError(c, err)
 	}
+	if to.Form != nil {
+		return h.goOn(c, to, nil)
+	}
+	setRedirectCookies(c, to)
+	c.Set(fiber.HeaderLocation, to.Location)
+	c.Status(http.StatusFound)
+	return nil
+}
+
+// setRedirectCookies sets the cookies that a browser gets on its way.
+func setRedirectCookies(c *fiber.Ctx, to journey.Redirect) {
 	if to.Browser != "" {
 		setLoginCookie(c, hostedCookie, to.Browser)
 	}
@@ -67,9 +78,6 @@ func (h *handlers) redirectBy(
 	case to.Session != "":
 		setCookie(c, sessionCookie, to.Session, to.SessionLife)
 	}
-	c.Set(fiber.HeaderLocation, to.Location)
-	c.Status(http.StatusFound)
-	return nil
 }
 
 // renderLoginError answers an error of a login: with a page for a browser and JSON for a program.

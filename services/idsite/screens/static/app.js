@@ -2,7 +2,7 @@
 // address; its page is a function in screens/ that returns elements and calls the service
 // through session.js.
 import { h, t } from './form.js';
-import { api, application as load, begin, begun, claims, consumeTokenFromURL } from './session.js';
+import { api, application as load, begin, begun, call, claims, consumeTokenFromURL } from './session.js';
 import { disabled, forgot, login, register, reset, unconfirmed, unverified, verify } from './screens/password.js';
 import { afterPassword, mfaSetup, mfaVerify } from './screens/mfa.js';
 
@@ -57,13 +57,21 @@ function render(application, content) {
   if (accentColor) accent(accentColor);
   rememberHome(application);
   const logo = logoUrl ? h('img', { class: 'logo', src: logoUrl, alt: application.name, referrerpolicy: 'no-referrer' }) : brand(application.name);
-  main.replaceChildren(h('header', {}, logo), ...content);
+  main.replaceChildren(h('header', {}, logo), ...content, ...cancel(application));
   main.removeAttribute('aria-busy');
   const heading = main.querySelector('h1');
   document.title = `${heading?.textContent ?? ''} · ${application.name}`;
   const first = main.querySelector('input:not([readonly])') ?? heading;
   if (first === heading) heading?.setAttribute('tabindex', '-1');
   first?.focus({ preventScroll: true });
+}
+
+// cancel is the button of a login that the user may leave: the application gets an answer.
+function cancel(application) {
+  const allowed = Object.values(claims().scope?.application ?? {})[0]?.find((each) => each.loginAttempt)?.loginAttempt;
+  if (!allowed?.includes('cancel')) return [];
+  const leave = () => call('POST', `${application.loginAttempts.href}/cancel`).catch((failure) => showFailure(failure));
+  return [h('p', { class: 'way' }, h('button', { type: 'button', name: 'cancel', class: 'secondary', onclick: leave }, t('cancel')))];
 }
 
 // brand is the name of an application that has no logo.
@@ -89,7 +97,7 @@ const homeKey = 'home';
 // rememberHome stores where the application is: its homeUrl, else the origin of the callback.
 function rememberHome(application) {
   const own = application.idSiteModel.homeUrl;
-  const callback = /^https?:\/\/[^/?#]+/.exec(claims().cb_uri ?? '')?.[0];
+  const callback = claims().cb_uri?.startsWith(`${api}/oidc/`) ? undefined : /^https?:\/\/[^/?#]+/.exec(claims().cb_uri ?? '')?.[0];
   if (!own && !callback) return;
   try {
     localStorage.setItem(homeKey, JSON.stringify({ name: application.name, url: own ?? `${callback}/`, own: Boolean(own) }));

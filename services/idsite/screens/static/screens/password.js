@@ -11,7 +11,7 @@ let typed = '';
 
 // login is the sign-in page: login name, password, and buttons of providers (social login).
 export function login({ application, model, claims, go }) {
-  const login = field({ name: 'username', label: t('login'), autocomplete: 'username', value: typed });
+  const login = field({ name: 'login', label: t('login'), autocomplete: 'username', value: typed || (claims.login_hint ?? '') });
   login.input.addEventListener('input', () => { typed = login.value.trim(); });
   const secret = password({});
   const organization = organizationField(claims);
