@@ -240,7 +240,7 @@ func TestAnAuthorizationRequest(t *testing.T) {
 			t.Errorf("another browser gets %v", stranger.Header)
 		}
 		_, assertion, _ := strings.Cut(page.back, "jwtResponse=")
-		client.Refused(t, 400, 10011, exchange(fixture.Application, assertion))
+		client.Refused(t, 400, 10014, exchange(fixture.Application, assertion))
 	})
 }
 

@@ -14,10 +14,11 @@ import (
 // calledByDoors are the methods of other services that are called outside the package journey: what a door needs to
 // prove who calls and to shape its answer, and what is no door (the sign-up of tenants, settings).
 var calledByDoors = map[string][]string{
-	"Directory":   {"AcceptInvitation", "Directory", "EndSignUp", "PendingSignUp", "Profile", "RegistrationRules", "RequestSignUp", "SignUp", "Tenant"},
-	"Application": {"AccountApplications", "Application", "ApplicationByDNSLabel", "Homes", "SAMLResponse", "SignUp", "VerifySAMLRequest"},
-	"OAuth":       {"ClientConfig", "EnsureKey", "KeysOf", "SignAssertion", "VerifyJWT"},
-	"MFA":         nil,
+	"Directory":   {"AcceptInvitation", "Account", "Directory", "EndSignUp", "PendingSignUp", "Profile", "RegistrationRules", "RequestSignUp", "SignUp", "Tenant"},
+	"Application": {"AccountApplications", "Application", "ApplicationByDNSLabel", "FindApplication", "Homes", "SAMLResponse", "SignUp", "VerifySAMLRequest"},
+	"OAuth": {"AnswerDevice", "Authorization", "ClientConfig", "DeviceRequest", "EnsureKey", "IssueCode", "KeysOf", "LogoutRequest", "OpenIDClients",
+		"SignAssertion", "VerifyJWT"},
+	"MFA": nil,
 }
 
 // A rule that a door decides for itself differs from that of the next door one day.
@@ -80,7 +81,7 @@ func peerCall(n ast.Node) (method, service string) {
 	if _, known := calledByDoors[peer.Sel.Name]; !known {
 		return "", ""
 	}
-	if from, ok := peer.X.(*ast.SelectorExpr); ok && from.Sel.Name == "peers" {
+	if from, ok := peer.X.(*ast.SelectorExpr); ok && strings.EqualFold(from.Sel.Name, "peers") {
 		return call.Sel.Name, peer.Sel.Name
 	}
 	return "", ""
