@@ -20,7 +20,7 @@ application: [database, kafka]
 mfa: [database, kafka]
 oauth: [database, kafka]
 notification: [database, kafka, mail]
-idsite: [database]
+idsite: [database, kafka]
 migrate: [database]
 toolbox: [database, redis, kafka]
 {{- end }}
