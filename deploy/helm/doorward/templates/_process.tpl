@@ -8,7 +8,7 @@ directory: []
 application: [directory]
 mfa: [directory]
 oauth: [directory, application, mfa]
-notification: [directory, application]
+notification: [directory, application, oauth]
 idsite: [directory, application, oauth, mfa]
 {{- end }}
 
