@@ -155,6 +155,10 @@ G-- key     /v1/x509certificates/:id                                 directory|a
 -P- key     /v1/smtpServers                                          notification  smtpServer
 GPD key     /v1/smtpServers/:id                                      notification  smtpServer
 GP- key     /v1/idSites/:id                                          idsite        -
+G-D key     /v1/accounts/:id/sessions                                idsite        -
+G-D key     /v1/sessions/:id                                         idsite        -
+G-- key     /v1/accounts/:id/consents                                idsite        -
+G-D key     /v1/consents/:id                                         idsite        -
 
 G-O public  /oidc/:id/.well-known/openid-configuration               oauth         -
 G-O public  /.well-known/oauth-authorization-server/oidc/:id         oauth         -

@@ -1,7 +1,7 @@
 // Command demo is an example of an integration (relying party, client application): a shop
-// and a club that sign their users in through the hosted pages of Doorward. shop.go is what
-// an application has to do, setup.go makes the two applications in Doorward. The command
-// starts standalone where none runs.
+// and a club that sign their users in by OpenID Connect (openid.go), and a library that does it by
+// signed requests (signedrequest.go). shop.go is what they share, setup.go makes the applications in
+// Doorward. The command starts standalone where none runs.
 package main
 
 import (
@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -31,32 +32,40 @@ func main() {
 	}
 }
 
-// demoSite is one of the two applications, and the address that it listens on.
+// demoSite is one of the three applications, and the address that it listens on.
 type demoSite struct {
-	name, title string
-	host        string // host and port, of the environment variable or the default
-	listener    net.Listener
+	Title    string
+	name     string
+	variable string
+	host     string // host and port, of the environment variable or the default
+	byOpenID bool
+	listener net.Listener
 }
 
-func (a *demoSite) address() string { return "http://" + a.host }
+// Address is where browsers find the application.
+func (a *demoSite) Address() string { return "http://" + a.host }
 
-// listen opens the addresses of both applications, before anything is started, so that a port
+// listen opens the addresses of the applications, before anything is started, so that a port
 // that is in use fails at once.
-func listen(ctx context.Context) (shop, club *demoSite, err error) {
-	shop = &demoSite{name: "Demo shop", title: "the shop", host: "localhost:8081"}
-	club = &demoSite{name: "Demo club", title: "the club", host: "localhost:8082"}
-	for variable, site := range map[string]*demoSite{"DEMO_SHOP_LISTEN": shop, "DEMO_CLUB_LISTEN": club} {
-		site.host = cmp.Or(os.Getenv(variable), site.host)
+func listen(ctx context.Context) ([]*demoSite, error) {
+	sites := []*demoSite{
+		{name: "Demo shop", Title: "the shop", variable: "DEMO_SHOP_LISTEN", host: "localhost:8081", byOpenID: true},
+		{name: "Demo club", Title: "the club", variable: "DEMO_CLUB_LISTEN", host: "localhost:8082", byOpenID: true},
+		{name: "Demo library", Title: "the library", variable: "DEMO_LIBRARY_LISTEN", host: "localhost:8083"},
+	}
+	for _, site := range sites {
+		site.host = cmp.Or(os.Getenv(site.variable), site.host)
+		var err error
 		if site.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", site.host); err != nil {
-			return shop, club, fmt.Errorf("%s cannot listen, choose another address with %s: %w", site.title, variable, err)
+			return nil, fmt.Errorf("%s cannot listen, choose another address with %s: %w", site.Title, site.variable, err)
 		}
 	}
-	return shop, club, nil
+	return sites, nil
 }
 
-// run serves the two applications until the context ends.
+// run serves the applications until the context ends.
 func run(ctx context.Context) error {
-	shopSite, clubSite, err := listen(ctx)
+	sites, err := listen(ctx)
 	if err != nil {
 		return err
 	}
@@ -75,20 +84,19 @@ func run(ctx context.Context) error {
 			return err
 		}
 	}
-	failed := make(chan error, 2)
-	for site, other := range map[*demoSite]*demoSite{shopSite: clubSite, clubSite: shopSite} {
-		callback := site.address() + "/callback"
-		application, err := d.findOrMakeApplication(ctx, site.name, callback)
+	failed := make(chan error, len(sites))
+	for _, site := range sites {
+		s, err := open(ctx, d, site)
 		if err != nil {
 			return fmt.Errorf("make the application %q: %w", site.name, err)
 		}
-		s := &shop{deployment: d, application: application, callback: callback, other: other, sessions: map[string]session{}}
+		s.others = slices.DeleteFunc(slices.Clone(sites), func(other *demoSite) bool { return other == site })
 		server := &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second}
 		go func() { failed <- server.Serve(site.listener) }()
 		defer func() { _ = server.Close() }()
 	}
 	fmt.Print(`
-The shop is at ` + shopSite.address() + ` and the club at ` + clubSite.address() + `.
+The shop is at ` + sites[0].Address() + `, the club at ` + sites[1].Address() + `, the library at ` + sites[2].Address() + `.
 Sign in as ` + email + ` with the password ` + password + `.
 The browser warns of the certificate: it is this machine's own.
 Ctrl-C stops everything.
@@ -99,6 +107,22 @@ Ctrl-C stops everything.
 	case err := <-failed:
 		return err
 	}
+}
+
+// open makes an application in Doorward, and returns it with its way to sign users in.
+func open(ctx context.Context, d *deployment, site *demoSite) (*shop, error) {
+	callback := site.Address() + "/callback"
+	application, err := d.findOrMakeApplication(ctx, site.name, callback)
+	if err != nil {
+		return nil, err
+	}
+	s := &shop{deployment: d, application: application, sessions: map[string]session{}}
+	if !site.byOpenID {
+		s.way = &signedRequests{d, application, callback}
+		return s, nil
+	}
+	s.way, err = newOpenID(ctx, d, application, site.Address())
+	return s, err
 }
 
 // standalone is the process of standalone that the demo has started.

@@ -10,11 +10,14 @@ import (
 	"github.com/doorward/doorward/pkg/client"
 )
 
-func newShop() *shop {
+func newShop() (*shop, *signedRequests) {
+	d := &deployment{key: client.Credentials{ID: "ID", Secret: "secret"}}
+	application := &client.Application{Name: "Demo shop"}
+	way := &signedRequests{d, application, "http://localhost:8081/callback"}
 	return &shop{
-		deployment: &deployment{key: client.Credentials{ID: "ID", Secret: "secret"}}, application: &client.Application{Name: "Demo shop"},
-		callback: "http://localhost:8081/callback", other: &demoSite{title: "the club", host: "localhost:8082"}, sessions: map[string]session{},
-	}
+		deployment: d, application: application, way: way, others: []*demoSite{{Title: "the club", host: "localhost:8082"}},
+		sessions: map[string]session{},
+	}, way
 }
 
 // visit returns what the shop answers to a browser with a cookie.
@@ -27,7 +30,7 @@ func (s *shop) visit(path, cookie string) (status int, body string) {
 }
 
 func TestTheShopGreetsAUserByNameElseByEmail(t *testing.T) {
-	s := newShop()
+	s, _ := newShop()
 	for greeting, account := range map[string]client.Account{
 		"as <strong>Jo Doe</strong>":          {FullName: "Jo Doe", Email: "jo@example.test"},
 		"as <strong>jo@example.test</strong>": {Email: "jo@example.test"},
@@ -43,15 +46,15 @@ func TestTheShopGreetsAUserByNameElseByEmail(t *testing.T) {
 }
 
 func TestAnAnswerThatTheShopRefusesLeadsToAPageThatSaysWhatToDo(t *testing.T) {
-	s := newShop()
+	s, way := newShop()
 	s.sessions["begun"] = session{State: "a"}
 	for response, want := range map[string]string{
-		"":                                   "the address has no assertion of Doorward: no JWT",
-		"abc":                                "the address has no assertion of Doorward: no JWT",
-		"a.b.c":                              "the address has no assertion of Doorward: the signature is wrong",
-		s.sign(map[string]any{"state": "b"}): "this is not the answer to a request of this browser",
-		s.sign(map[string]any{"state": "a", "err": map[string]any{"status": 400, "developerMessage": "<Too late>"}}): "&lt;Too late&gt;",
-		s.sign(map[string]any{"state": "a", "aud": "another"}):                                                       "for another application",
+		"":                                     "the address has no assertion of Doorward: no JWT",
+		"abc":                                  "the address has no assertion of Doorward: no JWT",
+		"a.b.c":                                "the address has no assertion of Doorward: the signature is wrong",
+		way.sign(map[string]any{"state": "b"}): "this is not the answer to a request of this browser",
+		way.sign(map[string]any{"state": "a", "err": map[string]any{"status": 400, "developerMessage": "<Too late>"}}): "&lt;Too late&gt;",
+		way.sign(map[string]any{"state": "a", "aud": "another"}):                                                       "for another application",
 	} {
 		status, body := s.visit("/callback?jwtResponse="+response, "begun")
 		if status != 400 || !strings.Contains(body, want) || !strings.Contains(body, `href="/login"`) ||
@@ -68,8 +71,9 @@ func TestAPortInUseIsToldAtOnce(t *testing.T) {
 	}
 	defer func() { _ = taken.Close() }()
 	t.Setenv("DEMO_SHOP_LISTEN", "localhost:0")
+	t.Setenv("DEMO_LIBRARY_LISTEN", "localhost:0")
 	t.Setenv("DEMO_CLUB_LISTEN", taken.Addr().String())
-	if _, _, err := listen(t.Context()); err == nil || !strings.Contains(err.Error(), "DEMO_CLUB_LISTEN") {
+	if _, err := listen(t.Context()); err == nil || !strings.Contains(err.Error(), "DEMO_CLUB_LISTEN") {
 		t.Errorf("listen on a port in use returned %v, want an error that names DEMO_CLUB_LISTEN", err)
 	}
 }
@@ -81,5 +85,25 @@ func TestTheEndOfStandaloneIsToldAtOnce(t *testing.T) {
 	}
 	if _, err := s.await(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "has ended") {
 		t.Errorf("await returned %v, want the end of standalone", err)
+	}
+}
+
+func TestAnOpenIDAnswerOfAnotherRequestIsRefused(t *testing.T) {
+	o := &openID{}
+	for query, want := range map[string]string{
+		"?code=x":                        "this is not the answer to a request of this browser",
+		"?code=x&state=b":                "this is not the answer to a request of this browser",
+		"?error=access_denied&state=a":   "access_denied",
+		"?state=a&error=&code=&ignored=": "",
+	} {
+		kept := session{State: "a"} // of a logout: a login keeps a verifier too
+		_, err := o.answer(httptest.NewRequest(http.MethodGet, "/callback"+query, nil), kept)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("the answer to %s is %v, want %q", query, err, want)
+		}
+	}
+	address, kept := (&openID{}).login()
+	if kept.State == "" || kept.Nonce == "" || kept.Verifier == "" || strings.Contains(address, kept.Verifier) {
+		t.Errorf("a login leads to %s and keeps %v", address, kept)
 	}
 }

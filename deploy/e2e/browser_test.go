@@ -209,7 +209,7 @@ func (s shop) awaitCallback(b *browser, status, account string) {
 func (b *browser) signIn(login, password string) {
 	b.Helper()
 	b.awaitHeading("Sign in")
-	b.fill("username", login)
+	b.fill("login", login)
 	b.fill("password", password)
 	b.submit()
 }

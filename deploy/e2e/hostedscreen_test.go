@@ -61,7 +61,7 @@ func TestABrowserIsRefusedInTheLanguageOfThePage(t *testing.T) {
 		b := openBrowser(t)
 		b.setLanguage(language)
 		shop.openLogin(b, nil)
-		b.fill("username", account.Text("email"))
+		b.fill("login", account.Text("email"))
 		b.fill("password", "Wrong0000")
 		b.submit()
 		b.awaitAlert(text)
@@ -85,7 +85,7 @@ func TestABrowserIsRefusedInTheLanguageOfThePage(t *testing.T) {
 	}
 	shop.openLogin(b, e2e.Object{"require_mfa": []string{"sms"}})
 	b.awaitHeading("Anmelden")
-	b.fill("username", account.Text("email"))
+	b.fill("login", account.Text("email"))
 	b.fill("password", e2e.Password)
 	b.submit()
 	b.awaitHeading("Ihre Telefonnummer")

@@ -347,7 +347,7 @@ func TestEveryScreenFitsInEveryLanguage(t *testing.T) {
 			}
 			shop.openLogin(b, e2e.Object{"require_mfa": []string{"sms", "google-authenticator"}})
 			look("screen-", "h1")
-			b.fill("username", account.Text("email"))
+			b.fill("login", account.Text("email"))
 			b.fill("password", e2e.Password)
 			b.submit()
 			look("factor-choice", ".choices")

@@ -799,6 +799,41 @@ func (c *Client) UpdateOpenIdSettings(ctx context.Context, tenant string, body O
 	return call[OpenIdSettings](ctx, c, http.MethodPost, at("openIdSettings", tenant), body, query)
 }
 
+// ListAccountSessions: List the sessions of an account.
+func (c *Client) ListAccountSessions(ctx context.Context, account string, query ...url.Values) iter.Seq2[*Session, error] {
+	return all[Session](ctx, c, at("accounts", account, "sessions"), query)
+}
+
+// DeleteSessionsOfAccount: End all sessions of an account.
+func (c *Client) DeleteSessionsOfAccount(ctx context.Context, account string, query ...url.Values) error {
+	return call0(ctx, c, http.MethodDelete, at("accounts", account, "sessions"), nil, query)
+}
+
+// GetSession: Read a session.
+func (c *Client) GetSession(ctx context.Context, session string, query ...url.Values) (*Session, error) {
+	return call[Session](ctx, c, http.MethodGet, at("sessions", session), nil, query)
+}
+
+// DeleteSession: Delete a session.
+func (c *Client) DeleteSession(ctx context.Context, session string, query ...url.Values) error {
+	return call0(ctx, c, http.MethodDelete, at("sessions", session), nil, query)
+}
+
+// ListAccountConsents: List the consents of an account.
+func (c *Client) ListAccountConsents(ctx context.Context, account string, query ...url.Values) iter.Seq2[*Consent, error] {
+	return all[Consent](ctx, c, at("accounts", account, "consents"), query)
+}
+
+// GetConsent: Read a consent.
+func (c *Client) GetConsent(ctx context.Context, consent string, query ...url.Values) (*Consent, error) {
+	return call[Consent](ctx, c, http.MethodGet, at("consents", consent), nil, query)
+}
+
+// DeleteConsent: Delete a consent.
+func (c *Client) DeleteConsent(ctx context.Context, consent string, query ...url.Values) error {
+	return call0(ctx, c, http.MethodDelete, at("consents", consent), nil, query)
+}
+
 // CreateSmtpServer: Create an SMTP server.
 func (c *Client) CreateSmtpServer(ctx context.Context, body NewSmtpServer, query ...url.Values) (*SmtpServer, error) {
 	return call[SmtpServer](ctx, c, http.MethodPost, at("smtpServers"), body, query)

@@ -1064,6 +1064,30 @@ type ClientSecret struct {
 // ClientSecretCollection A page of a collection of client secret resources.
 type ClientSecretCollection = Collection[ClientSecret]
 
+// Consent What an account has allowed an OpenID client.
+type Consent struct {
+	// Account A link to a resource.
+	Account *Link `json:"account,omitempty"`
+
+	// Client A link to a resource.
+	Client *Link `json:"client,omitempty"`
+
+	// CreatedAt When it was created, in UTC.
+	CreatedAt CreatedAt `json:"createdAt"`
+
+	// Href Address of the resource.
+	Href Href `json:"href"`
+
+	// ModifiedAt When it last changed, in UTC.
+	ModifiedAt ModifiedAt `json:"modifiedAt"`
+
+	// Scopes The scopes.
+	Scopes []string `json:"scopes"`
+}
+
+// ConsentCollection A page of a collection of consent resources.
+type ConsentCollection = Collection[Consent]
+
 // CreatedAt When it was created, in UTC.
 type CreatedAt = time.Time
 
@@ -3734,6 +3758,39 @@ type SecondFactorRule struct {
 	// Required Whether it does.
 	Required *bool `json:"required,omitempty"`
 }
+
+// Session A session of single sign-on.
+type Session struct {
+	// Account A link to a resource.
+	Account *Link `json:"account,omitempty"`
+
+	// Acr Authentication context class of the login.
+	Acr *string `json:"acr"`
+
+	// Amr Authentication methods of the login (RFC 8176).
+	Amr []string `json:"amr"`
+
+	// Clients The OpenID clients that it was used for.
+	Clients []Link `json:"clients"`
+
+	// CreatedAt When it was created, in UTC.
+	CreatedAt CreatedAt `json:"createdAt"`
+
+	// Href Address of the resource.
+	Href Href `json:"href"`
+
+	// LastUsedAt When it was used last.
+	LastUsedAt *time.Time `json:"lastUsedAt"`
+
+	// RemoteAddress Client address of the login.
+	RemoteAddress *string `json:"remoteAddress"`
+
+	// UserAgent What the browser called itself at the login.
+	UserAgent *string `json:"userAgent"`
+}
+
+// SessionCollection A page of a collection of session resources.
+type SessionCollection = Collection[Session]
 
 // SigningKey A key pair that signs tokens. A new one is NEXT: published, so that caches have it, and not used yet. ACTIVE it signs, and the one before it becomes RETIRED, which is published until its last token has expired.
 type SigningKey struct {

@@ -50,6 +50,9 @@ func (s *Service) verifyAssertion(ctx context.Context, in TokenRequest, text sec
 		!(jwt.header["stt"] == "assertion" && isHostedLogin(iss)) {
 		return assertion{}, apierr.TokenOtherApplication.Because("the issuer of the assertion is neither the application nor a hosted login")
 	}
+	if s.isOpenIDLogin(jwt.claims) {
+		return assertion{}, apierr.TokenOtherApplication.Because("the assertion is that of an authorization request, which gets a code")
+	}
 	a := assertion{secondStep: readSecondStep(jwt.claims)}
 	if a.expiresAt, err = s.checkAssertionTimes(jwt.claims); err != nil {
 		return a, err
@@ -106,6 +109,18 @@ func (s *Service) checkAssertionSigner(ctx context.Context, k store.APIKey) erro
 		err = apierr.TokenSignature.Because("the API key that signed the assertion is not one of an enabled administrator of the tenant")
 	}
 	return err
+}
+
+// isOpenIDLogin reports whether an assertion is that of a login that an authorization request has begun: it leads back
+// to an OpenID provider, at the address of the deployment or of the hosted pages. Without this check a page would get
+// tokens for a login whose consent and whose client it does not know.
+func (s *Service) isOpenIDLogin(claims secure.Claims) bool {
+	callback, _ := claims["cb_uri"].(string)
+	issuer, _ := claims["iss"].(string)
+	to, err := url.Parse(callback)
+	pages, invalid := url.Parse(issuer)
+	return err == nil && strings.HasPrefix(to.Path, "/oidc/") && (strings.HasPrefix(callback, s.cfg.Base.Host()+"/") ||
+		invalid == nil && to.Hostname() == pages.Hostname())
 }
 
 // isHostedLogin reports whether an issuer has the form of a hosted login: https and a host,

@@ -123,7 +123,7 @@ func TestABrowserSignsInToKeycloakOnTheHostedPages(t *testing.T) {
 	account := client.Register(t, fixture.Directory.Link(t, "accounts"))
 	b := openBrowser(t)
 	b.do(chromedp.Navigate(brokered(t, k, fixture.Application, callback)))
-	b.fill("username", account.Text("email"))
+	b.fill("login", account.Text("email"))
 	b.fill("password", e2e.Password)
 	b.do(chromedp.Click(chromedp.CSS("button[type=submit]")))
 	if query := b.awaitCallback(); query.Get("code") == "" {

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/services/idsite/journey"
@@ -68,20 +67,7 @@ func loginOf(f store.Flow) oauthapi.Login {
 	if !f.SessionID.IsZero() {
 		login.Session = f.SessionID.String()
 	}
-	if f.ByPassword {
-		login.ACR, login.AMR = acrPassword, []string{"pwd"}
-	}
-	if !f.FactorPassed {
-		return login
-	}
-	login.ACR = acrMFA
-	switch f.FactorType { // RFC 8176
-	case mfaapi.SMS:
-		login.AMR = append(login.AMR, "sms")
-	case mfaapi.Authenticator:
-		login.AMR = append(login.AMR, "otp")
-	}
-	login.AMR = append(login.AMR, "mfa")
+	login.ACR, login.AMR = journey.AuthenticationContext(f.ByPassword, f.FactorPassed, f.FactorType)
 	return login
 }
 

@@ -22,12 +22,6 @@ import (
 // loginTTL is how long a login may take that an authorization request has begun.
 const loginTTL = 30 * time.Minute
 
-// The authentication context classes (claim acr) that a login may reach (docs/interface/openid.md#logins).
-const (
-	acrPassword = "urn:doorward:acr:password"
-	acrMFA      = "urn:doorward:acr:mfa"
-)
-
 // errLogin is the error for a login that this browser cannot go on with.
 var errLogin = apierr.BadRequest.Because(
 	"the login has ended, has timed out, or began in another browser; begin again at the application").
@@ -44,7 +38,7 @@ func (p *Provider) Authorize(ctx context.Context, application id.ID, parameters 
 		return journey.Redirect{}, err
 	}
 	ctx = caller.WithTenant(ctx, app.TenantID)
-	session, err := p.session(ctx, app.TenantID, in.Session)
+	session, err := p.Session(ctx, app.TenantID, in.Session)
 	if err != nil {
 		return journey.Redirect{}, err
 	}
@@ -76,8 +70,8 @@ func (p *Provider) Authorize(ctx context.Context, application id.ID, parameters 
 	return out, err
 }
 
-// session returns the session of a cookie, or the zero one.
-func (p *Provider) session(ctx context.Context, tenant id.ID, cookie secure.Secret) (store.Session, error) {
+// Session returns the session of a cookie, or the zero one.
+func (p *Provider) Session(ctx context.Context, tenant id.ID, cookie secure.Secret) (store.Session, error) {
 	if cookie == "" {
 		return store.Session{}, nil
 	}
@@ -108,7 +102,7 @@ func (p *Provider) newFlow(ctx context.Context, app applicationapi.Application, 
 		f.FactorTypes = slices.Clone(config.FactorTypes)
 	case wantsFactor(r.ACRValues):
 		f.FactorTypes = slices.Clone(mfaapi.Types)
-	case r.ACRRequired && !slices.Contains(r.ACRValues, acrPassword):
+	case r.ACRRequired && !slices.Contains(r.ACRValues, journey.ACRPassword):
 		return f, apierr.BadRequest.Because("none of the acr values can be reached").
 			With("error", "unmet_authentication_requirements")
 	}
@@ -122,9 +116,9 @@ func (p *Provider) newFlow(ctx context.Context, app applicationapi.Application, 
 func wantsFactor(values []string) bool {
 	for _, acr := range values {
 		switch acr {
-		case acrMFA:
+		case journey.ACRMFA:
 			return true
-		case acrPassword:
+		case journey.ACRPassword:
 			return false
 		}
 	}

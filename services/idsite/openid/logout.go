@@ -41,7 +41,7 @@ func (p *Provider) Logout(ctx context.Context, application id.ID, parameters url
 	if err != nil {
 		return out, err
 	}
-	session, err := p.session(ctx, r.Tenant, in.Session)
+	session, err := p.Session(ctx, r.Tenant, in.Session)
 	if err != nil || session.AccountID.IsZero() {
 		return out, err // nobody is logged in any more
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/rest/directoryview"
 	"github.com/doorward/doorward/pkg/secure"
@@ -277,11 +278,32 @@ func (c *clientCall) sendVerification(f *fiber.Ctx) error {
 	return sendEmpty(f, c.SendVerification(f.UserContext(), login, at))
 }
 
-// me answers GET /me with the account of an access token. If the tokens come in cookies, an access
-// token that is missing or no longer valid is renewed by the refresh token.
+// me answers GET /me with the account of an access token.
 func (c *clientCall) me(f *fiber.Ctx) error {
+	return c.withToken(f, func(valid oauthapi.ValidToken) error {
+		profile, err := c.Me(f.UserContext(), valid.Account)
+		if err != nil {
+			return err
+		}
+		return f.JSON(fiber.Map{"account": c.profile(profile)})
+	})
+}
+
+// withAccount is withToken for what needs nothing but the account.
+func (c *clientCall) withAccount(f *fiber.Ctx, answer func(account id.Ref) error) error {
+	return c.withToken(f, func(valid oauthapi.ValidToken) error {
+		return answer(id.Ref{Tenant: c.Application.TenantID, ID: valid.Account.ID})
+	})
+}
+
+// withToken answers a request that has a valid access token. If the tokens come in cookies, an access
+// token that is missing or no longer valid is renewed by the refresh token.
+func (c *clientCall) withToken(f *fiber.Ctx, answer func(oauthapi.ValidToken) error) error {
 	token, byCookie := bearer(f), false
 	access, refresh := c.readTokenCookies(f)
+	if f.Method() == fiber.MethodDelete && !c.mayUseCookies {
+		access, refresh = "", ""
+	}
 	if token == "" {
 		token, byCookie = access, true
 	}
@@ -307,9 +329,5 @@ func (c *clientCall) me(f *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	profile, err := c.Me(f.UserContext(), valid.Account)
-	if err != nil {
-		return err
-	}
-	return f.JSON(fiber.Map{"account": c.profile(profile)})
+	return answer(valid)
 }

@@ -41,6 +41,7 @@ type clientHandler = func(*clientCall, *fiber.Ctx) error
 type endpoint struct {
 	isEnabled func(*clientCall, context.Context) (bool, error)
 	get, post clientHandler
+	delete    clientHandler
 }
 
 // webConfigFlag returns the isEnabled of an endpoint that a flag of the web config enables.
@@ -68,6 +69,10 @@ var clientEndpoints = map[string]endpoint{
 	"verify": {isEnabled: (*clientCall).VerifyEnabled, get: (*clientCall).verifyEmail,
 		post: (*clientCall).sendVerification},
 	"me":                 {isEnabled: hasMe, get: (*clientCall).me},
+	"me/sessions":        {isEnabled: hasMe, get: (*clientCall).mySessions, delete: (*clientCall).endMySessions},
+	"me/sessions/:id":    {isEnabled: hasMe, delete: (*clientCall).endMySession},
+	"me/consents":        {isEnabled: hasMe, get: (*clientCall).myConsents},
+	"me/consents/:id":    {isEnabled: hasMe, delete: (*clientCall).endMyConsent},
 	"factors":            {isEnabled: hasOAuth2, post: (*clientCall).enrollFactor},
 	"challenges":         {isEnabled: hasOAuth2, post: (*clientCall).challengeFactor},
 	"authorize":          {get: (*clientCall).authorize},
@@ -80,6 +85,11 @@ var clientEndpoints = map[string]endpoint{
 // own (docs/interface/client-api.md#errors).
 func (h *handlers) clientAPI(c *fiber.Ctx) error {
 	name := strings.Trim(c.Params("*"), "/")
+	for _, collection := range []string{"me/sessions/", "me/consents/"} {
+		if strings.HasPrefix(name, collection) {
+			name = collection + ":id"
+		}
+	}
 	route, known := clientEndpoints[name]
 	if known {
 		rest.SetRoute(c, "/client/:dnsLabel/"+name)
@@ -107,7 +117,7 @@ func (h *handlers) callClient(c *fiber.Ctx, route endpoint) error {
 	if preflight, err := call.cors(c); preflight || err != nil {
 		return err
 	}
-	if route.get == nil && route.post == nil {
+	if route.get == nil && route.post == nil && route.delete == nil {
 		return apierr.NotFound
 	}
 	if route.isEnabled != nil {
@@ -121,6 +131,7 @@ func (h *handlers) callClient(c *fiber.Ctx, route endpoint) error {
 	}
 	handle := map[string]clientHandler{
 		fiber.MethodGet: route.get, fiber.MethodHead: route.get, fiber.MethodPost: route.post,
+		fiber.MethodDelete: route.delete,
 	}[c.Method()]
 	if handle == nil {
 		refusal := *apierr.MethodNotAllowed.Because("the method is not offered here; the header Allow has those that are")
@@ -130,6 +141,9 @@ func (h *handlers) callClient(c *fiber.Ctx, route endpoint) error {
 		}
 		if route.post != nil {
 			offered = append(offered, fiber.MethodPost)
+		}
+		if route.delete != nil {
+			offered = append(offered, fiber.MethodDelete)
 		}
 		refusal.Allow = strings.Join(append(offered, fiber.MethodOptions), ", ")
 		return &refusal
@@ -165,7 +179,11 @@ func (c *clientCall) cors(f *fiber.Ctx) (preflight bool, err error) {
 	f.Set(fiber.HeaderAccessControlAllowOrigin, origin)
 	f.Set(fiber.HeaderAccessControlAllowCredentials, "true")
 	if preflight {
-		f.Set(fiber.HeaderAccessControlAllowMethods, "GET, POST, OPTIONS")
+		methods := "GET, POST, OPTIONS"
+		if strings.HasPrefix(strings.Trim(f.Params("*"), "/"), "me/") {
+			methods = "GET, POST, DELETE, OPTIONS"
+		}
+		f.Set(fiber.HeaderAccessControlAllowMethods, methods)
 		f.Set(fiber.HeaderAccessControlAllowHeaders,
 			"Content-Type, Accept, Authorization, X-Requested-With, "+c.agentHeader())
 		f.Set(fiber.HeaderAccessControlMaxAge, "1800")

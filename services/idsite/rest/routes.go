@@ -53,6 +53,14 @@ func Mount(app *fiber.App, svc *idsite.Service, base href.Base) error {
 	v1.Get("/idSites/:id", rest.Get(svc.Site, h.siteView))
 	v1.Post("/idSites/:id", rest.Update(svc.UpdateSite, h.siteView))
 
+	v1.Get("/accounts/:id/sessions", rest.List(store.Sessions, svc.Journey.ListSessions, h.sessionView))
+	v1.Delete("/accounts/:id/sessions", rest.Delete(svc.Journey.DeleteSessions))
+	v1.Get("/sessions/:id", rest.Get(svc.Journey.Session, h.sessionView))
+	v1.Delete("/sessions/:id", rest.Delete(svc.Journey.DeleteSession))
+	v1.Get("/accounts/:id/consents", rest.List(store.Consents, svc.Journey.ListConsents, h.consentView))
+	v1.Get("/consents/:id", rest.Get(svc.Journey.Consent, h.consentView))
+	v1.Delete("/consents/:id", rest.Delete(svc.Journey.DeleteConsent))
+
 	for _, path := range []string{"/v1/applications/:id/saml/sso/idpRedirect", "/sso", "/sso/logout", "/sso/provider"} {
 		app.Head(path, headOfRedirect)
 	}

@@ -7,6 +7,8 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/list"
+	"github.com/doorward/doorward/pkg/list/listsql"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/purge/purgesql"
 )
@@ -48,14 +50,43 @@ func (s Session) Satisfies(f Flow) bool {
 	return len(f.FactorTypes) == 0 || s.FactorPassed && f.AllowsFactor(s.FactorType)
 }
 
-const sessionColumns = `tenant_id, id, account_id, factor_passed, password_modified_at, saml_session, created_at,
-	idle_expires_at, expires_at, factor_type, session_id, by_password, last_used_at, remote_address, user_agent`
+const sessionColumns = `s.tenant_id, s.id, s.account_id, s.factor_passed, s.password_modified_at, s.saml_session, s.created_at,
+	s.idle_expires_at, s.expires_at, s.factor_type, s.session_id, s.by_password, s.last_used_at, s.remote_address, s.user_agent`
 
 // Session returns a session, or apierr.NotFound where there is none or it has reached its idle
 // timeout or its absolute timeout.
 func (s *Store) Session(ctx context.Context, tenant id.ID, session []byte, now time.Time) (Session, error) {
-	return pg.One[Session](ctx, s.db, `SELECT `+sessionColumns+` FROM sso_sessions
-		WHERE tenant_id = $1 AND id = $2 AND idle_expires_at > $3 AND expires_at > $3`, tenant, session, now)
+	return pg.One[Session](ctx, s.db, `SELECT `+sessionColumns+` FROM sso_sessions s
+		WHERE s.tenant_id = $1 AND s.id = $2 AND s.idle_expires_at > $3 AND s.expires_at > $3`, tenant, session, now)
+}
+
+// Sessions has the attributes by which the sessions of an account are sorted.
+var Sessions = list.Spec{
+	"createdAt":  {Column: "s.created_at", Kind: list.Time},
+	"lastUsedAt": {Column: "s.last_used_at", Kind: list.Time},
+}
+
+// live restricts sessions to those that go on and have a name.
+const live = `s.session_id IS NOT NULL AND s.idle_expires_at > $3 AND s.expires_at > $3`
+
+// ListSessions returns a page of the sessions of an account that go on.
+func (s *Store) ListSessions(ctx context.Context, account id.Ref, now time.Time,
+	query list.Query) (list.Page[Session], error) {
+	return listsql.Select[Session](ctx, s.db, Sessions, query, sessionColumns,
+		`FROM sso_sessions s WHERE s.tenant_id = $1 AND s.account_id = $2 AND `+live, "s.session_id", account.Tenant,
+		account.ID, now)
+}
+
+// SessionsOf returns all sessions of an account that go on.
+func (s *Store) SessionsOf(ctx context.Context, account id.Ref, now time.Time) ([]Session, error) {
+	return pg.All[Session](ctx, s.db, `SELECT `+sessionColumns+` FROM sso_sessions s
+		WHERE s.tenant_id = $1 AND s.account_id = $2 AND `+live, account.Tenant, account.ID, now)
+}
+
+// SessionByName returns a session by its name, or apierr.NotFound for one that has ended.
+func (s *Store) SessionByName(ctx context.Context, session id.Ref, now time.Time) (Session, error) {
+	return pg.One[Session](ctx, s.db, `SELECT `+sessionColumns+` FROM sso_sessions s
+		WHERE s.tenant_id = $1 AND s.session_id = $2 AND `+live, session.Tenant, session.ID, now)
 }
 
 // SessionsOf returns the sessions of accounts, also expired ones that are not purged yet.
