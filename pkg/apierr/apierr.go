@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 )
 
@@ -52,6 +53,19 @@ func (e *Error) Error() string {
 // reason; without a reason the literal that stands for it, or the explanation of the code.
 func (e *Error) DeveloperMessage() string {
 	return cmp.Or(fixedMessages[e.Code], e.Reason, comparedMessages[e.Code], defaultReason(e.Code))
+}
+
+// Description returns the DeveloperMessage as error_description may have it (RFC 6749, section 5.2).
+func (e *Error) Description() string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '"':
+			return '\''
+		case r < ' ' || r > '~' || r == '\\':
+			return -1
+		}
+		return r
+	}, e.DeveloperMessage())
 }
 
 // Is reports whether target is the same entry of the catalogue.

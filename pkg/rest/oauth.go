@@ -3,7 +3,6 @@ package rest
 import (
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -32,21 +31,8 @@ func OAuthErrors(base href.Base) fiber.Handler {
 			code = "invalid_request"
 		}
 		return c.JSON(fiber.Map{
-			"error": code, "error_description": quotable(refusal.DeveloperMessage()),
+			"error": code, "error_description": refusal.Description(),
 			"error_uri": base.Host() + "/errors/" + strconv.Itoa(refusal.Code),
 		})
 	}
-}
-
-// quotable leaves out the characters that an error_description must not have.
-func quotable(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '"':
-			return '\''
-		case r < ' ' || r > '~' || r == '\\':
-			return -1
-		}
-		return r
-	}, text)
 }

@@ -16,6 +16,9 @@ func Token(n int) Secret { return Secret(random(n, base62)) }
 // KeyID returns a new id of an API key: 26 upper-case letters and digits.
 func KeyID() string { return random(26, base32Upper) }
 
+// UserCode returns eight random consonants for a user to type (RFC 8628, section 6.1): 34 bits.
+func UserCode() string { return random(8, "BCDFGHJKLMNPQRSTVWXZ") }
+
 // random returns n random characters of the alphabet, all equally likely.
 func random(n int, alphabet string) string {
 	limit := 256 - 256%len(alphabet)

@@ -46,17 +46,18 @@ var scopeClaims = map[string]map[string]func(directoryapi.Account) any{
 	},
 }
 
-// accountClaims adds the claims of an account that scopes and the mappings of the provider give to a token or
-// to UserInfo. A claim without a value is left out.
-func (i issuer) accountClaims(to map[string]any, a directoryapi.Account, scopes []string, place string) {
+// accountClaims adds the claims of an account that scopes, the parameter claims and the mappings of the provider give to
+// a token or to UserInfo. A claim without a value is left out.
+func (i issuer) accountClaims(to map[string]any, a directoryapi.Account, scopes, requested []string, place string) {
 	add := func(name string, value any) {
 		if value != nil && value != "" {
 			to[name] = value
 		}
 	}
-	if place == inUserInfo {
-		for _, scope := range scopes {
-			for name, value := range scopeClaims[scope] {
+	for scope, claims := range scopeClaims {
+		given := place == inUserInfo && slices.Contains(scopes, scope)
+		for name, value := range claims {
+			if given || slices.Contains(requested, name) {
 				add(name, value(a))
 			}
 		}
@@ -65,7 +66,7 @@ func (i issuer) accountClaims(to map[string]any, a directoryapi.Account, scopes 
 		given := len(m.Scopes) == 0 || slices.ContainsFunc(m.Scopes, func(name string) bool {
 			return slices.Contains(scopes, name)
 		})
-		if given && slices.Contains(m.In, place) {
+		if given && slices.Contains(m.In, place) || slices.Contains(requested, m.Claim) {
 			add(m.Claim, sources[m.Source](a))
 		}
 	}

@@ -38,6 +38,9 @@ const (
 	authPost  = "client_secret_post"
 	authKey   = "private_key_jwt"
 	authNone  = "none"
+
+	subjectPublic   = "public"
+	subjectPairwise = "pairwise"
 )
 
 // The values of ours.
@@ -121,7 +124,7 @@ func newSettings(applicationType string) store.OpenIDClientSettings {
 		ApplicationType: applicationType, RedirectURIs: []string{}, PostLogoutRedirectURIs: []string{},
 		ResponseTypes: []string{"code"},
 		GrantTypes:    []string{grantCode, grantRefresh}, TokenEndpointAuthMethod: authBasic, RequirePKCE: true,
-		SubjectType:       "public",
+		SubjectType:       subjectPublic,
 		AccessTokenFormat: formatJWT, DefaultACRValues: []string{}, RefreshTokenRotation: rotate, TokenExchange: exchangeNone,
 		Resources: []string{}, Consent: consentNone, Contacts: []string{},
 	}
@@ -230,7 +233,7 @@ func (in ClientChange) apply(c *store.OpenIDClient, isNew bool) error {
 			grantExchange)]
 	}
 	errs.Enum(&v.TokenEndpointAuthMethod, in.TokenEndpointAuthMethod, "tokenEndpointAuthMethod", authMethods...)
-	errs.Enum(&v.SubjectType, in.SubjectType, "subjectType", "public", "pairwise")
+	errs.Enum(&v.SubjectType, in.SubjectType, "subjectType", subjectPublic, subjectPairwise)
 	errs.Enum(&v.AccessTokenFormat, in.AccessTokenFormat, "accessTokenFormat", formatJWT, formatOpaque)
 	errs.Enum(&v.RefreshTokenRotation, in.RefreshTokenRotation, "refreshTokenRotation", rotate, keep)
 	errs.Enum(&v.TokenExchange, in.TokenExchange, "tokenExchange", exchangeNone, exchangeNarrow, exchangeDelegate)
@@ -390,7 +393,7 @@ func checkSettings(v store.OpenIDClientSettings) error {
 		return apierr.Format.Because("the grant type refresh_token needs authorization_code or the device code beside it")
 	case v.TokenExchange != exchangeNone && !slices.Contains(v.GrantTypes, grantExchange):
 		return apierr.Format.Because("tokenExchange %s needs the grant type %s", v.TokenExchange, grantExchange)
-	case v.SubjectType == "pairwise" && v.SectorIdentifierURI == nil && !sameHost(v.RedirectURIs):
+	case v.SubjectType == subjectPairwise && v.SectorIdentifierURI == nil && !sameHost(v.RedirectURIs):
 		return apierr.Format.Because("subjectType pairwise with redirectUris of several hosts needs sectorIdentifierUri")
 	}
 	for _, uri := range slices.Concat(v.RedirectURIs, v.PostLogoutRedirectURIs) {
@@ -443,10 +446,15 @@ func isOwnMachine(host string) bool {
 	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
-// matchesRedirectURI reports whether a redirect URI is a registered one: byte by byte (RFC 9700, section 2.1),
-// but for the port of a loopback address of a native application (RFC 8252, section 7.3).
+// matchesRedirectURI reports whether a redirect URI is a registered one.
 func matchesRedirectURI(v store.OpenIDClientSettings, asked string) bool {
-	if slices.Contains(v.RedirectURIs, asked) {
+	return matchesURI(v, v.RedirectURIs, asked)
+}
+
+// matchesURI reports whether a redirect URI is one of a client's: byte by byte (RFC 9700, section 2.1), but for the
+// port of a loopback address of a native application (RFC 8252, section 7.3).
+func matchesURI(v store.OpenIDClientSettings, known []string, asked string) bool {
+	if slices.Contains(known, asked) {
 		return true
 	}
 	u, ok := plainURL(asked)
@@ -454,7 +462,7 @@ func matchesRedirectURI(v store.OpenIDClientSettings, asked string) bool {
 		!isRedirectURI(asked, typeNative) {
 		return false
 	}
-	return slices.ContainsFunc(v.RedirectURIs, func(registered string) bool {
+	return slices.ContainsFunc(known, func(registered string) bool {
 		r, ok := plainURL(registered)
 		return ok && withoutPort(r, registered) == withoutPort(u, asked)
 	})

@@ -25,11 +25,8 @@ const maxCodeAge = 10 * time.Minute
 var errCode = refuse("invalid_grant",
 	"the code is unknown, used or expired, or its client, redirect_uri, code_verifier or key is another one")
 
-// IssueCode stores an authorization code for a login that the hosted pages have completed: they have checked the
-// request, and the user's consent. What the code may be exchanged for is checked again here: it returns
-// apierr.NotFound for an application or a client that is not there or disabled, and apierr.BadRequest, with the error
-// of RFC 6749 in the field error, for a redirect URI that is not registered, a missing code challenge, and scopes that
-// the client may not have.
+// IssueCode stores an authorization code for a login that is complete. What the request asks for is checked again: the
+// client and the provider may have changed since.
 func (s *Service) IssueCode(ctx context.Context, in oauthapi.IssueCode) (oauthapi.IssuedCode, error) {
 	i, err := s.issuer(ctx, in.Application)
 	if err != nil {
@@ -41,15 +38,8 @@ func (s *Service) IssueCode(ctx context.Context, in oauthapi.IssueCode) (oauthap
 		return oauthapi.IssuedCode{}, apierr.NotFound
 	case err != nil:
 		return oauthapi.IssuedCode{}, err
-	case !slices.Contains(client.Settings.GrantTypes, grantCode):
-		return oauthapi.IssuedCode{}, refuse("unauthorized_client", "the client does not have the grant type %s", grantCode)
-	case !matchesRedirectURI(client.Settings, in.RedirectURI):
-		return oauthapi.IssuedCode{}, refuse("invalid_request", "the redirect URI is not registered")
-	case in.CodeChallenge == "" && client.Settings.RequirePKCE || in.CodeChallenge != "" && !isChallenge(in.CodeChallenge):
-		return oauthapi.IssuedCode{}, refuse("invalid_request",
-			"code_challenge must be the SHA-256 of the verifier in base64url (S256)")
 	}
-	scopes, err := i.allowedScopes(client, joinScopes(in.Scopes), in.Resource, false)
+	login, err := s.codeLogin(i, client, in)
 	if err != nil {
 		return oauthapi.IssuedCode{}, err
 	}
@@ -60,22 +50,59 @@ func (s *Service) IssueCode(ctx context.Context, in oauthapi.IssueCode) (oauthap
 	now, code := s.Now(), secure.Token(clientSecretLength)
 	c := store.Code{
 		TenantID: i.app.TenantID, Digest: secure.Digest(code), ApplicationID: i.app.ID, ClientID: client.ID,
-		AccountID: in.Account,
-		CreatedAt: now, ExpiresAt: now.Add(ttl),
+		AccountID: in.Account, CreatedAt: now, ExpiresAt: now.Add(ttl),
 		Request: store.CodeRequest{
 			RedirectURI: in.RedirectURI, RedirectURIRequired: in.RedirectURINamed, CodeChallenge: in.CodeChallenge,
-			Login: store.Login{
-				Account: in.Account, Organization: in.Organization, At: in.AuthenticatedAt, ACR: in.ACR, AMR: in.AMR,
-				Session: in.Session,
-				Nonce:   in.Nonce, JKT: in.DPoPKey, Scopes: scopes, Audience: in.Resource,
-			},
+			Login: login,
 		},
 	}
 	err = s.Store.Tx(ctx, func(tx *store.Tx) error {
+		if in.Pushed != nil {
+			if err := tx.UsePushedRequest(ctx, i.app.TenantID, client.ID, in.Pushed); err != nil {
+				return usedAs(err)
+			}
+		}
 		tx.InsertCode(c)
 		return nil
 	})
 	return oauthapi.IssuedCode{Code: code}, err
+}
+
+// codeLogin checks what a code is asked for, and returns what its tokens are made of.
+func (s *Service) codeLogin(i issuer, client store.OpenIDClient, in oauthapi.IssueCode) (store.Login, error) {
+	v := client.Settings
+	switch {
+	case !slices.Contains(v.GrantTypes, grantCode):
+		return store.Login{}, refuse("unauthorized_client", "the client does not have the grant type %s", grantCode)
+	case !matchesRedirectURI(v, in.RedirectURI):
+		return store.Login{}, refuse("invalid_request", "the redirect URI is not registered")
+	case in.CodeChallenge == "" && v.RequirePKCE || in.CodeChallenge != "" && !isChallenge(in.CodeChallenge):
+		return store.Login{}, refuse("invalid_request", "%s (S256)", errChallenge)
+	case v.RequirePushedAuthorizationRequests && in.Pushed == nil:
+		return store.Login{}, refuse("invalid_request", "the client must push its authorization requests (RFC 9126)")
+	case in.HintSubject != "" && s.subject(client, in.Account) != in.HintSubject:
+		return store.Login{}, refuse("login_required", "the request asks for another account than has logged in")
+	}
+	resource, err := i.target(in.Resource)
+	if err != nil {
+		return store.Login{}, err
+	}
+	scopes, err := i.allowedScopes(client, joinScopes(in.Scopes), resource, false)
+	if err != nil {
+		return store.Login{}, err
+	}
+	claims, err := i.kept(client, in.Claims, scopes)
+	login := loginOf(in.Login)
+	login.Nonce, login.JKT, login.Scopes, login.Audience, login.Claims = in.Nonce, in.DPoPKey, scopes, resource, claims
+	return login, err
+}
+
+// loginOf returns a login of the hosted pages as it is stored.
+func loginOf(in oauthapi.Login) store.Login {
+	return store.Login{
+		Account: in.Account, Organization: in.Organization, At: in.AuthenticatedAt, ACR: in.ACR, AMR: in.AMR,
+		Session: in.Session,
+	}
 }
 
 // isChallenge reports whether a text is a code challenge of the method S256 (RFC 7636, section 4.2).
@@ -103,29 +130,12 @@ func (s *Service) codeGrant(ctx context.Context, r request) (issue, error) {
 		return issue{}, refuse("invalid_dpop_proof", "the code is bound to another key")
 	}
 	login.JKT = r.jkt
-	out := issue{login: login, scopes: slices.Clone(login.Scopes), audience: login.Audience, grant: c.GrantID,
-		idToken: true}
 	if resource := r.Form.text("resource"); resource != "" && resource != login.Audience {
 		return issue{}, refuse("invalid_target", "the code is for another resource")
 	}
-	ttl, err := s.refreshTTL(ctx, r)
+	out, save, err := s.issueLogin(ctx, r, login, c.GrantID, c.CreatedAt)
 	if err != nil {
 		return issue{}, err
-	}
-	idle, _, err := s.refreshLifetimes(r)
-	if err != nil {
-		return issue{}, err
-	}
-	g := store.OpenIDGrant{
-		TenantID: r.app.TenantID, ID: c.GrantID, ApplicationID: r.app.ID, ClientID: r.client.ID, AccountID: login.Account,
-		Login:     login,
-		CreatedAt: c.CreatedAt, ExpiresAt: r.now.Add(max(ttl, maxCodeAge)),
-	}
-	if ttl > 0 && s.givesRefreshToken(r, login.Scopes) {
-		out.refresh = secure.Token(clientSecretLength)
-	}
-	if r.client.Settings.TokenEndpointAuthMethod != authNone {
-		g.Login.JKT = "" // a confidential client proves itself at a refresh (RFC 9449, section 5)
 	}
 	out.save = func(ctx context.Context, tx *store.Tx) error {
 		now, err := tx.LockCode(ctx, c.TenantID, c.Digest)
@@ -135,6 +145,35 @@ func (s *Service) codeGrant(ctx context.Context, r request) (issue, error) {
 		if err != nil {
 			return err
 		}
+		save(tx)
+		return nil
+	}
+	return out, nil
+}
+
+// issueLogin returns what a login is issued for the first time, under a grant of its own, which save inserts.
+func (s *Service) issueLogin(ctx context.Context, r request, login store.Login, grant id.ID, at time.Time) (out issue,
+	save func(tx *store.Tx), err error) {
+	out = issue{login: login, scopes: slices.Clone(login.Scopes), audience: login.Audience, grant: grant, idToken: true}
+	ttl, err := s.refreshTTL(ctx, r)
+	if err != nil {
+		return out, nil, err
+	}
+	idle, _, err := s.refreshLifetimes(r)
+	if err != nil {
+		return out, nil, err
+	}
+	g := store.OpenIDGrant{
+		TenantID: r.app.TenantID, ID: grant, ApplicationID: r.app.ID, ClientID: r.client.ID, AccountID: login.Account,
+		Login: login, CreatedAt: at, ExpiresAt: r.now.Add(max(ttl, maxCodeAge)),
+	}
+	if ttl > 0 && s.givesRefreshToken(r, login.Scopes) {
+		out.refresh = secure.Token(clientSecretLength)
+	}
+	if r.client.Settings.TokenEndpointAuthMethod != authNone {
+		g.Login.JKT = "" // a confidential client proves itself at a refresh (RFC 9449, section 5)
+	}
+	return out, func(tx *store.Tx) {
 		tx.InsertOpenIDGrant(g)
 		if out.refresh != "" {
 			tx.InsertRefreshToken(store.RefreshToken{
@@ -142,12 +181,10 @@ func (s *Service) codeGrant(ctx context.Context, r request) (issue, error) {
 				ExpiresAt: earlier(r.now.Add(idle), g.ExpiresAt),
 			})
 		}
-		return nil
-	}
-	return out, nil
+	}, nil
 }
 
-// givesRefreshToken reports whether the answer to a code has a refresh token. A web client must ask for it by
+// givesRefreshToken reports whether the answer to a login has a refresh token. A web client must ask for it by
 // offline_access (OpenID Connect Core, section 11).
 func (s *Service) givesRefreshToken(r request, scopes []string) bool {
 	v := r.client.Settings
@@ -156,24 +193,28 @@ func (s *Service) givesRefreshToken(r request, scopes []string) bool {
 }
 
 // spendCode marks a code as used, whoever sends it, and returns it. A code that was used before ends the grant of its
-// first use.
+// first use, also where the row of the code was deleted since: the id of the grant is part of the code's digest.
 func (s *Service) spendCode(ctx context.Context, r request) (c store.Code, err error) {
-	replayed := false
+	digest := secure.Digest(r.Form["code"])
+	grant := id.ID(digest[:len(id.ID{})])
+	again := false
 	err = s.Store.Tx(ctx, func(tx *store.Tx) error {
-		if c, err = tx.LockCode(ctx, r.app.TenantID, secure.Digest(r.Form["code"])); err != nil {
+		c, err = tx.LockCode(ctx, r.app.TenantID, digest)
+		again = errors.Is(err, apierr.NotFound) || err == nil && !c.GrantID.IsZero()
+		switch {
+		case again:
+			tx.EndOpenIDGrant(id.Ref{Tenant: r.app.TenantID, ID: grant})
+		case err != nil:
 			return err
 		}
-		if replayed = !c.GrantID.IsZero(); replayed {
-			c.Replayed = true
-			tx.EndOpenIDGrant(id.Ref{Tenant: c.TenantID, ID: c.GrantID})
-		} else {
-			c.GrantID = id.New(s.Now())
+		c.Replayed, c.GrantID = again, grant
+		if c.Digest != nil {
+			tx.UseCode(c)
 		}
-		tx.UseCode(c)
 		return nil
 	})
-	if errors.Is(err, apierr.NotFound) || err == nil && replayed {
-		return c, errCode
+	if err == nil && again {
+		err = errCode
 	}
 	return c, err
 }

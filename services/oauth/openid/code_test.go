@@ -101,7 +101,8 @@ func TestAuthorizationCodes(t *testing.T) {
 	t.Run("PKCE cannot be taken away", func(t *testing.T) {
 		_, err := d.Service.IssueCode(t.Context(), oauthapi.IssueCode{Tenant: d.Tenant, Application: d.Site.Application,
 			ClientID:    p.ClientID,
-			RedirectURI: callback, Scopes: []string{"openid"}, Account: d.Site.Account, AuthenticatedAt: d.Clock.Now()})
+			RedirectURI: callback, Scopes: []string{"openid"},
+			Login: oauthapi.Login{Account: d.Site.Account, AuthenticatedAt: d.Clock.Now()}})
 		wantError(t, "a code without a challenge", "invalid_request", err)
 		lax := newParty(t, d, d.Site, openid.ClientChange{RequirePKCE: field.Some(false)})
 		code := lax.code(func(in *oauthapi.IssueCode) { in.CodeChallenge = "" })
@@ -117,7 +118,8 @@ func TestAuthorizationCodes(t *testing.T) {
 			"https://shop.example.test@evil.test/cb"} {
 			_, err := d.Service.IssueCode(t.Context(), oauthapi.IssueCode{Tenant: d.Tenant, Application: d.Site.Application,
 				ClientID:    p.ClientID,
-				RedirectURI: uri, CodeChallenge: strings.Repeat("A", 43), Account: d.Site.Account, AuthenticatedAt: d.Clock.Now()})
+				RedirectURI: uri, CodeChallenge: strings.Repeat("A", 43),
+				Login: oauthapi.Login{Account: d.Site.Account, AuthenticatedAt: d.Clock.Now()}})
 			wantError(t, uri, "invalid_request", err)
 		}
 	})

@@ -33,21 +33,40 @@ func (s *Service) Discovery(ctx context.Context, application id.ID) (map[string]
 	slices.Sort(claims)
 	return map[string]any{
 		"issuer":                 i.url,
+		"authorization_endpoint": i.url + "/authorize",
 		"jwks_uri":               i.url + "/jwks",
 		"token_endpoint":         i.url + "/token",
 		"userinfo_endpoint":      i.url + "/userinfo",
 		"introspection_endpoint": i.url + "/introspect",
 		"revocation_endpoint":    i.url + "/revoke",
+		"end_session_endpoint":   i.url + "/logout",
+
+		"pushed_authorization_request_endpoint": i.url + "/par",
+		"device_authorization_endpoint":         i.url + "/device_authorization",
 
 		"scopes_supported":                      scopes,
 		"claims_supported":                      slices.Compact(claims),
-		"grant_types_supported":                 []string{grantCode, grantRefresh, grantClient, grantExchange},
-		"response_types_supported":              []string{},
-		"subject_types_supported":               []string{"public", "pairwise"},
+		"grant_types_supported":                 grantTypes,
+		"response_types_supported":              []string{"code"},
+		"response_modes_supported":              []string{modeQuery, modeFormPost},
+		"prompt_values_supported":               prompts,
+		"acr_values_supported":                  acrValues,
+		"subject_types_supported":               []string{subjectPublic, subjectPairwise},
 		"id_token_signing_alg_values_supported": secure.SigningAlgorithms,
 		"userinfo_signing_alg_values_supported": secure.SigningAlgorithms,
 		"code_challenge_methods_supported":      []string{"S256"},
 		"dpop_signing_alg_values_supported":     proofAlgorithms,
+
+		"request_object_signing_alg_values_supported": secure.SigningAlgorithms,
+
+		"claims_parameter_supported":                     true,
+		"request_parameter_supported":                    true,
+		"request_uri_parameter_supported":                false,
+		"authorization_response_iss_parameter_supported": true,
+		"backchannel_logout_supported":                   true,
+		"backchannel_logout_session_supported":           true,
+		"frontchannel_logout_supported":                  true,
+		"frontchannel_logout_session_supported":          true,
 
 		"token_endpoint_auth_methods_supported":                    authMethods,
 		"token_endpoint_auth_signing_alg_values_supported":         secure.SigningAlgorithms,
@@ -60,6 +79,9 @@ func (s *Service) Discovery(ctx context.Context, application id.ID) (map[string]
 
 // offeredScopes are the built-in scopes that have an effect.
 var offeredScopes = []string{scopeOpenID, "profile", "email", scopeOffline}
+
+// acrValues are the values of the claim acr that the hosted pages give.
+var acrValues = []string{"urn:doorward:acr:password", "urn:doorward:acr:mfa", "urn:doorward:acr:passkey"}
 
 // Keys returns the key set of the provider that an application is.
 func (s *Service) Keys(ctx context.Context, application id.ID) (KeySet, error) {

@@ -54,7 +54,7 @@ func (s *Service) exchangeGrant(ctx context.Context, r request) (issue, error) {
 		if t.Token.Audience != r.url {
 			return issue{}, refuse("invalid_target", "the subject_token is for another resource")
 		}
-		if out.audience, err = r.audience(r); err != nil {
+		if out.audience, err = r.target(resource); err != nil {
 			return issue{}, err
 		}
 	}

@@ -97,7 +97,7 @@ func (s *Service) Introspect(ctx context.Context, in Call) (map[string]any, erro
 	}
 	if !t.AccountID.IsZero() {
 		out["username"] = account.Username
-		i.accountClaims(out, account, t.Token.Scopes, inAccessToken)
+		i.accountClaims(out, account, t.Token.Scopes, nil, inAccessToken)
 	}
 	return out, nil
 }
@@ -233,7 +233,7 @@ func (s *Service) UserInfo(ctx context.Context, in Call) (UserInfo, error) {
 			"insufficient_scope")
 	}
 	out := UserInfo{Claims: map[string]any{"sub": s.subject(client, account.ID)}}
-	i.accountClaims(out.Claims, account, t.Token.Scopes, inUserInfo)
+	i.accountClaims(out.Claims, account, t.Token.Scopes, t.Token.Login.Claims.UserInfo, inUserInfo)
 	if client.Settings.UserinfoSignedResponseAlg == nil {
 		return out, nil
 	}

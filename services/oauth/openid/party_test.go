@@ -122,8 +122,9 @@ func (p *party) code(change func(*oauthapi.IssueCode)) string {
 		RedirectURINamed: true,
 		CodeChallenge:    base64.RawURLEncoding.EncodeToString(sum[:]), Scopes: []string{"openid", "profile", "email",
 			"offline_access"},
-		Nonce: "n-1", Account: p.Site.Account, AuthenticatedAt: p.Clock.Now(), ACR: "urn:doorward:acr:password",
-		AMR: []string{"pwd"}, Session: "s-1",
+		Nonce: "n-1",
+		Login: oauthapi.Login{Account: p.Site.Account, AuthenticatedAt: p.Clock.Now(), ACR: "urn:doorward:acr:password",
+			AMR: []string{"pwd"}, Session: "s-1"},
 	}
 	if change != nil {
 		change(&in)
@@ -202,6 +203,12 @@ func (p *party) claims(text string) (header map[string]any, claims jwt.MapClaims
 		p.t.Fatal(err)
 	}
 	return token.Header, claims
+}
+
+// bearer is a request of UserInfo with an access token.
+func (p *party) bearer(token string) openid.Call {
+	return openid.Call{Application: p.Site.Application, Method: "GET", Endpoint: "/userinfo", Scheme: "bearer",
+		Bearer: secure.Secret(token)}
 }
 
 func service(name string) openid.ClientChange {

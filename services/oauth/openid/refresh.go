@@ -54,7 +54,7 @@ func (s *Service) refreshGrant(ctx context.Context, r request) (issue, error) {
 		if g.Login.Audience != "" && g.Login.Audience != resource {
 			return issue{}, refuse("invalid_target", "the refresh token is for another resource")
 		}
-		if out.audience, err = r.audience(r); err != nil {
+		if out.audience, err = r.target(resource); err != nil {
 			return issue{}, err
 		}
 	}

@@ -134,6 +134,12 @@ func (s *Service) sign(ctx context.Context, tenant id.ID, algorithm, typ string,
 // validated.
 func (s *Service) verify(ctx context.Context, tenant id.ID, text secure.Secret) (typ string, claims secure.Claims,
 	err error) {
+	return s.verifyBy(ctx, tenant, text, s.isPublished)
+}
+
+// verifyBy is verify with the keys that are accepted.
+func (s *Service) verifyBy(ctx context.Context, tenant id.ID, text secure.Secret,
+	accepts func(store.SigningKey) bool) (typ string, claims secure.Claims, err error) {
 	header, err := secure.UnverifiedHeader(text)
 	if err != nil {
 		return "", nil, err
@@ -143,7 +149,7 @@ func (s *Service) verify(ctx context.Context, tenant id.ID, text secure.Secret) 
 		return "", nil, err
 	}
 	at := slices.IndexFunc(keys, func(k store.SigningKey) bool { return header["kid"] == k.ID })
-	if at < 0 || !s.isPublished(keys[at]) {
+	if at < 0 || !accepts(keys[at]) {
 		return "", nil, secure.ErrToken
 	}
 	public, err := secure.ParseVerificationKey(keys[at].JWK)
@@ -312,14 +318,15 @@ func (s *Service) activate(ctx context.Context, tx *store.Tx, keys []store.Signi
 	return tx.UpdateSigningKey(ctx, *k)
 }
 
-// retire makes a key RETIRED, and with force takes it out of the key set.
+// retire makes a key RETIRED, and with force takes it out of the key set. A key that was not forced verifies ID tokens
+// that have expired still (readHint).
 func (s *Service) retire(ctx context.Context, tx *store.Tx, k *store.SigningKey, force bool) error {
 	now := s.Now()
 	if k.RetiredAt == nil {
 		k.Status, k.RotateAt, k.RetiredAt = store.KeyRetired, nil, &now
 	}
-	if force && k.GoodUntil.After(now) {
-		k.GoodUntil = now
+	if force {
+		k.GoodUntil = k.CreatedAt // no signature of it is accepted any more
 	}
 	k.ModifiedAt = now
 	return tx.UpdateSigningKey(ctx, *k)

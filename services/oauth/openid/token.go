@@ -90,6 +90,7 @@ var grants = map[string]grant{
 	grantClient:   (*Service).clientGrant,
 	grantRefresh:  (*Service).refreshGrant,
 	grantCode:     (*Service).codeGrant,
+	grantDevice:   (*Service).deviceGrant,
 	grantExchange: (*Service).exchangeGrant,
 }
 
@@ -277,7 +278,7 @@ func (s *Service) encodeAccessToken(ctx context.Context, i issuer, client store.
 	}
 	claims := s.tokenClaims(i, client, *t)
 	if !t.AccountID.IsZero() {
-		i.accountClaims(claims, account, t.Token.Scopes, inAccessToken)
+		i.accountClaims(claims, account, t.Token.Scopes, nil, inAccessToken)
 	}
 	return s.sign(ctx, t.TenantID, i.provider.Settings.SigningAlgorithm, typeAccessToken, claims, t.ExpiresAt)
 }
@@ -325,7 +326,7 @@ func (s *Service) subject(client store.OpenIDClient, account id.ID) string {
 	if account.IsZero() {
 		return client.ClientID
 	}
-	if client.Settings.SubjectType != "pairwise" {
+	if client.Settings.SubjectType != subjectPairwise {
 		return account.String()
 	}
 	sector := client.ClientID
@@ -365,12 +366,16 @@ func (s *Service) idToken(ctx context.Context, r request, allowed issue, account
 	if allowed.login.Session != "" {
 		claims["sid"] = allowed.login.Session
 	}
-	r.accountClaims(claims, account, allowed.scopes, inIDToken)
-	algorithm := r.provider.Settings.SigningAlgorithm
-	if r.client.Settings.IDTokenSignedResponseAlg != nil {
-		algorithm = *r.client.Settings.IDTokenSignedResponseAlg
+	r.accountClaims(claims, account, allowed.scopes, allowed.login.Claims.IDToken, inIDToken)
+	return s.sign(ctx, r.app.TenantID, r.idTokenAlgorithm(r.client), "JWT", claims, expires)
+}
+
+// idTokenAlgorithm is that of the ID tokens and logout tokens of a client.
+func (i issuer) idTokenAlgorithm(client store.OpenIDClient) string {
+	if client.Settings.IDTokenSignedResponseAlg != nil {
+		return *client.Settings.IDTokenSignedResponseAlg
 	}
-	return s.sign(ctx, r.app.TenantID, algorithm, "JWT", claims, expires)
+	return i.provider.Settings.SigningAlgorithm
 }
 
 func (s *Service) accessTTL(ctx context.Context, i issuer, client store.OpenIDClient) (time.Duration, error) {
@@ -427,10 +432,9 @@ func (i issuer) mayHave(client store.OpenIDClient, name string) bool {
 	return client.Settings.Scopes == nil || slices.Contains(client.Settings.Scopes, name)
 }
 
-// audience checks the parameter resource (RFC 8707): the address of an API that a scope of the provider or a client
-// of the application has.
-func (i issuer) audience(r request) (string, error) {
-	resource := r.Form.text("resource")
+// target checks the parameter resource (RFC 8707): the address of an API that a scope of the provider has; empty:
+// none.
+func (i issuer) target(resource string) (string, error) {
 	if resource == "" {
 		return "", nil
 	}
@@ -453,7 +457,7 @@ func refuse(code, reason string, args ...any) error {
 
 // clientGrant is the grant of client credentials (RFC 6749, section 4.4): tokens of the client itself.
 func (s *Service) clientGrant(_ context.Context, r request) (issue, error) {
-	audience, err := r.audience(r)
+	audience, err := r.target(r.Form.text("resource"))
 	if err != nil {
 		return issue{}, err
 	}

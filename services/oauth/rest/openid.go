@@ -29,6 +29,8 @@ func (h *handlers) mountOpenID(app *fiber.App) {
 
 	calls := app.Group("/oidc/:id", rest.OAuthErrors(h.base), noStore, h.cors, h.challenge)
 	calls.Post("/token", h.openIDTokens)
+	calls.Post("/par", h.pushRequest)
+	calls.Post("/device_authorization", h.authorizeDevice)
 	calls.Post("/introspect", h.introspect)
 	calls.Post("/revoke", h.revokeOpenIDToken)
 	calls.Get("/userinfo", h.userInfo)
@@ -193,6 +195,30 @@ func (h *handlers) openIDTokens(c *fiber.Ctx) error {
 		return err
 	}
 	return c.JSON(issued)
+}
+
+func (h *handlers) pushRequest(c *fiber.Ctx) error {
+	in, err := call(c)
+	if err != nil {
+		return err
+	}
+	pushed, err := h.svc.Push(c.UserContext(), in)
+	if err != nil {
+		return err
+	}
+	return c.Status(fiber.StatusCreated).JSON(pushed)
+}
+
+func (h *handlers) authorizeDevice(c *fiber.Ctx) error {
+	in, err := call(c)
+	if err != nil {
+		return err
+	}
+	device, err := h.svc.AuthorizeDevice(c.UserContext(), in)
+	if err != nil {
+		return err
+	}
+	return c.JSON(device)
 }
 
 func (h *handlers) introspect(c *fiber.Ctx) error {

@@ -161,6 +161,12 @@ func (s *Store) OpenIDClient(ctx context.Context, client id.Ref) (OpenIDClient, 
 	return pg.One[OpenIDClient](ctx, s.db, openIDClientQuery, client.Tenant, client.ID)
 }
 
+// OpenIDClientsByID returns those clients of a tenant that are there.
+func (s *Store) OpenIDClientsByID(ctx context.Context, tenant id.ID, clients []id.ID) ([]OpenIDClient, error) {
+	return pg.All[OpenIDClient](ctx, s.db, `SELECT `+openIDClientColumns+` FROM openid_clients c
+		WHERE c.tenant_id = $1 AND c.id = ANY ($2)`, tenant, clients)
+}
+
 // CachedOpenIDClient is OpenIDClient as of at most 50 ms ago.
 func (s *Store) CachedOpenIDClient(ctx context.Context, client id.Ref) (OpenIDClient, error) {
 	return s.openIDClients.One(ctx, client)

@@ -20,7 +20,18 @@ type Login struct {
 	JKT          string    `json:"jkt,omitempty"` // thumbprint of the key that the tokens are bound to (RFC 9449)
 	Scopes       []string  `json:"scopes,omitempty"`
 	Audience     string    `json:"audience,omitempty"`
+	// Claims are those that the authorization request has named (OpenID Connect Core, section 5.5).
+	Claims RequestedClaims `json:"claims,omitzero"`
 }
+
+// RequestedClaims are the names of claims that an authorization request asks for.
+type RequestedClaims struct {
+	IDToken  []string `json:"idToken,omitempty"`
+	UserInfo []string `json:"userInfo,omitempty"`
+}
+
+// IsZero reports whether there are none.
+func (c RequestedClaims) IsZero() bool { return len(c.IDToken) == 0 && len(c.UserInfo) == 0 }
 
 // OpenIDToken is an access token of an OpenID provider.
 type OpenIDToken struct {
@@ -173,6 +184,30 @@ func (tx *Tx) EndAccountGrants(tenant id.ID, accounts []id.ID, before *time.Time
 		before)
 	tx.Queue(`DELETE FROM openid_access_tokens WHERE tenant_id = $1 AND account_id = ANY ($2)
 		AND ($3::timestamptz IS NULL OR issued_at <= $3)`, tenant, accounts, before)
+}
+
+// LoginsOf names logins of an account: those in sessions, or for a client.
+type LoginsOf struct {
+	Tenant      id.ID
+	Account     id.ID
+	Sessions    []string
+	Client      id.ID
+	KeepOffline bool // not those with the scope offline_access
+}
+
+// EndLogins deletes the grants, the tokens, the codes and the devices of logins.
+func (tx *Tx) EndLogins(of LoginsOf) {
+	const owner = `tenant_id = @tenant AND account_id = @account`
+	named := func(login string) string {
+		return ` AND (` + login + ` ->> 'session' = ANY (@sessions) OR client_id = @client)
+			AND NOT (@keep_offline AND coalesce(` + login + ` -> 'scopes' ? 'offline_access', false))`
+	}
+	args := pg.Named(of)
+	tx.Queue(`DELETE FROM openid_codes WHERE `+owner+named(`(request -> 'login')`), args)
+	tx.Queue(`DELETE FROM openid_devices WHERE `+owner+named(`login`), args)
+	tx.Queue(`WITH ended AS (DELETE FROM openid_grants WHERE `+owner+named(`login`)+` RETURNING id)
+		DELETE FROM openid_refresh_tokens r USING ended WHERE r.tenant_id = @tenant AND r.grant_id = ended.id`, args)
+	tx.Queue(`DELETE FROM openid_access_tokens WHERE `+owner+named(`(token -> 'login')`), args)
 }
 
 // Code is an authorization code.
