@@ -85,7 +85,7 @@ func (s *Service) applicationDeleted(ctx context.Context, e events.Envelope, eve
 // peer; a login that ends meanwhile leaves one that is refused at its next use.
 func (s *Service) sessionsOf(ctx context.Context, e events.Envelope, ends func(store.Session) bool,
 	accounts ...id.ID) ([]store.Session, error) {
-	sessions, err := s.store.SessionsOf(ctx, e.Tenant, accounts)
+	sessions, err := s.store.SessionsOfAccounts(ctx, e.Tenant, accounts)
 	return slices.DeleteFunc(sessions, func(session store.Session) bool { return !ends(session) }), err
 }
 

@@ -89,10 +89,10 @@ func (s *Store) SessionByName(ctx context.Context, session id.Ref, now time.Time
 		WHERE s.tenant_id = $1 AND s.session_id = $2 AND `+live, session.Tenant, session.ID, now)
 }
 
-// SessionsOf returns the sessions of accounts, also expired ones that are not purged yet.
-func (s *Store) SessionsOf(ctx context.Context, tenant id.ID, accounts []id.ID) ([]Session, error) {
-	return pg.All[Session](ctx, s.db, `SELECT `+sessionColumns+` FROM sso_sessions
-		WHERE tenant_id = $1 AND account_id = ANY ($2) ORDER BY account_id, session_id`, tenant, accounts)
+// SessionsOfAccounts returns the sessions of accounts, also those that have expired or have no name.
+func (s *Store) SessionsOfAccounts(ctx context.Context, tenant id.ID, accounts []id.ID) ([]Session, error) {
+	return pg.All[Session](ctx, s.db, `SELECT `+sessionColumns+` FROM sso_sessions s
+		WHERE s.tenant_id = $1 AND s.account_id = ANY ($2) ORDER BY s.account_id, s.session_id`, tenant, accounts)
 }
 
 // InsertSession adds a session with the commit.
@@ -124,7 +124,7 @@ func (tx *Tx) EndSessions(ctx context.Context, tenant id.ID, sessions ...Session
 	for i, session := range sessions {
 		keys[i] = session.ID
 	}
-	ended, err := pg.All[Session](ctx, tx, `DELETE FROM sso_sessions WHERE tenant_id = $1 AND id = ANY ($2)
+	ended, err := pg.All[Session](ctx, tx, `DELETE FROM sso_sessions s WHERE s.tenant_id = $1 AND s.id = ANY ($2)
 		RETURNING `+sessionColumns, tenant, keys)
 	if err != nil || len(ended) == 0 {
 		return err
