@@ -3,12 +3,16 @@ package notification
 import (
 	"context"
 	"crypto/tls"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,12 +22,15 @@ import (
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/notification/mailtest"
 	"github.com/doorward/doorward/services/notification/store"
+	"github.com/doorward/doorward/services/oauth/oauthtest"
+	"github.com/doorward/doorward/services/oauth/openid"
 )
 
 // relyingParty is a client with an address for back-channel logouts.
@@ -176,6 +183,92 @@ func TestEachClientOfASessionIsToldOfItsEndOnce(t *testing.T) {
 			t.Errorf("the oauth service was asked for %+v", in)
 		}
 	}
+}
+
+// The client verifies what the oauth service has signed, by section 2.6 of the standard, and refuses it otherwise.
+func TestAClientAcceptsTheLogoutTokenOfItsProvider(t *testing.T) {
+	t.Parallel()
+	d := oauthtest.Open(t)
+	var clientID string
+	session := id.New(clock)
+	verify := func(text string) error {
+		keys, err := d.Service.OpenID.Keys(t.Context(), d.Application)
+		if err != nil {
+			return err
+		}
+		document, err := json.Marshal(keys)
+		if err != nil {
+			return err
+		}
+		header, claims, err := verifyToken(document, text)
+		if err != nil {
+			return err
+		}
+		issued, _ := claims["iat"].(float64)
+		expires, _ := claims["exp"].(float64)
+		_, hasNonce := claims["nonce"]
+		switch {
+		case header["typ"] != "logout+jwt", claims["aud"] != clientID, claims["sub"] != d.Account.String(),
+			claims["iss"] != oauthtest.Base.Host()+"/oidc/"+d.Application.String(), claims["sid"] != session.String(),
+			claims["jti"] == "", hasNonce, int64(issued) != d.Clock.Now().Unix(), expires != issued+120,
+			!reflect.DeepEqual(claims["events"],
+				map[string]any{"http://schemas.openid.net/event/backchannel-logout": map[string]any{}}):
+			return fmt.Errorf("the token has %v and %v", header, claims)
+		}
+		return nil
+	}
+	party := newRelyingParty(t, func(w http.ResponseWriter, r *http.Request) {
+		if err := verify(r.PostForm.Get("logout_token")); err != nil {
+			t.Error(err)
+			w.WriteHeader(http.StatusBadRequest)
+		}
+	})
+	client, err := d.Service.OpenID.CreateClient(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.Application}, openid.ClientChange{
+		Name: field.Some("Shop"), RedirectURIs: field.Some([]string{"https://shop.example.test/callback"}),
+		BackchannelLogoutURI: field.Some(party.URL + "/logout"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clientID = client.ClientID
+	o, s := newLogoutOffice(t, nil)
+	s.peers.OAuth = d.Service
+	e := events.Envelope{ID: id.New(clock), Tenant: d.Tenant, Subject: d.Account, At: clock}
+	if err := s.sessionEnded(t.Context(), e, events.SessionEnded{Tenant: d.Tenant, Account: d.Account, Session: session,
+		Clients: []id.ID{client.ID, id.New(clock)}}); err != nil {
+		t.Fatal(err)
+	}
+	o.run(s)
+	rows := o.await("done", func(rows []row) bool {
+		return len(rows) == 2 && rows[0].FinishedAt != nil && rows[1].FinishedAt != nil
+	})
+	if states := []string{rows[0].State, rows[1].State}; !slices.Contains(states, store.Sent) ||
+		!slices.Contains(states, store.Obsolete) || len(party.received(t)) != 1 {
+		t.Errorf("of a client and one that is not there the deliveries are %v", states)
+	}
+}
+
+// verifyToken verifies a JWT by a key set, and returns its header and its claims.
+func verifyToken(keySet []byte, text string) (header, claims map[string]any, err error) {
+	parts := strings.Split(text, ".")
+	decoded, err := base64.RawURLEncoding.DecodeString(parts[0])
+	if err == nil {
+		err = json.Unmarshal(decoded, &header)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	keys, err := secure.ParseKeySet(keySet)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, key := range keys {
+		if key.ID() == header["kid"] {
+			claims, err = key.Verify(secure.Secret(text), header["alg"].(string))
+			return header, claims, err
+		}
+	}
+	return nil, nil, fmt.Errorf("no key has the id %v", header["kid"])
 }
 
 func TestTheAnswerOfAClientDecidesOnARetry(t *testing.T) {
