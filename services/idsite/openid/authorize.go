@@ -152,7 +152,8 @@ func (p *Provider) flow(ctx context.Context, application, flow id.ID, in journey
 	if err != nil {
 		return f, err
 	}
-	if f.ApplicationID != app.ID || f.OpenIDRequest == nil || !in.Browsers.Include(f.Browser) {
+	if f.ApplicationID != app.ID || f.OpenIDRequest == nil || f.OpenIDRequest.Answered ||
+		!in.Browsers.Include(f.Browser) {
 		return f, errLogin
 	}
 	return f, nil
@@ -190,6 +191,9 @@ func (p *Provider) begin(ctx context.Context, f store.Flow, in journey.BrowserRe
 // login. For any other browser it returns errLogin.
 func (p *Provider) Finish(ctx context.Context, f store.Flow, site store.Site, assertion string,
 	in journey.BrowserRequest) (journey.Redirect, error) {
+	if f.OpenIDRequest.Answered {
+		return journey.Redirect{}, errLogin
+	}
 	cookie, f, err := p.Journey.CreateSession(ctx, site, assertion, in)
 	if errors.Is(err, apierr.NotFound) {
 		err = errLogin

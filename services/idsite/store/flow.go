@@ -53,7 +53,7 @@ type Flow struct {
 	SessionIndex    string     // names the session of the user to SAML service providers; "": none
 	SessionID       id.ID      // of the session that a finished flow belongs to; zero: none
 	ByPassword      bool       // the account has passed the first step by its password
-	// of the relying party or the device that gets the answer; nil: none, or it has got the answer
+	// of the relying party or the device that gets the answer; nil: none
 	OpenIDRequest *OpenIDRequest `db:"openid_request"`
 	CreatedAt     time.Time
 	ExpiresAt     time.Time

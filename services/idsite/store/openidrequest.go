@@ -15,6 +15,7 @@ import (
 type OpenIDRequest struct {
 	oauthapi.Authorization
 	UserCode string `json:"userCode,omitempty"` // of a device; "": an authorization request
+	Answered bool   `json:"answered,omitempty"` // the relying party or the device has its answer
 }
 
 // Asks reports whether the parameter prompt has a value.
@@ -23,8 +24,9 @@ func (r OpenIDRequest) Asks(prompt string) bool { return slices.Contains(r.Promp
 // ConsumeOpenIDRequest records that the relying party or the device of a flow gets its answer, and ends the flow. A
 // second call returns apierr.NotFound.
 func (tx *Tx) ConsumeOpenIDRequest(f Flow, now time.Time) {
-	tx.QueueChange(`UPDATE login_flows SET openid_request = NULL, finished_at = coalesce(finished_at, $3)
-		WHERE tenant_id = $1 AND id = $2 AND openid_request IS NOT NULL`, f.TenantID, f.ID, now)
+	tx.QueueChange(`UPDATE login_flows SET openid_request = openid_request || '{"answered":true}',
+			finished_at = coalesce(finished_at, $3)
+		WHERE tenant_id = $1 AND id = $2 AND NOT openid_request ? 'answered'`, f.TenantID, f.ID, now)
 }
 
 // SessionClient is a client to which a code was given in a session.

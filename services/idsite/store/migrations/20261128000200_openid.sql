@@ -1,6 +1,6 @@
 -- +goose Up
 
--- A login that the authorization request of an OpenID provider, or a device, has begun: the request, until it is
+-- A login that the authorization request of an OpenID provider, or a device, has begun: the request, which says whether it is
 -- answered, and the session that the login belongs to.
 ALTER TABLE login_flows
     ADD COLUMN openid_request jsonb,
