@@ -191,14 +191,16 @@ type PasswordChanged struct {
 	Tenant  id.ID          `json:"tenant"`
 	Account id.ID          `json:"account"`
 	By      PasswordChange `json:"by"`
+	// ModifiedAt is the new passwordModifiedAt of the account; zero: an event of the release before.
+	ModifiedAt time.Time `json:"modifiedAt,omitzero"`
 }
 
 // About names the account.
 func (e PasswordChanged) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
 
-// AccountDisabled says that an enabled account was disabled. No service consumes it: it is for the
-// audit log and for consumers outside. A disabled account keeps its tokens, and they are refused at
-// their next use (services/directory/access.go).
+// AccountDisabled says that an enabled account was disabled: its sessions of single sign-on end, and the
+// tokens that were made in them. It keeps its other tokens, which are refused at their next use
+// (services/directory/access.go).
 type AccountDisabled struct {
 	Tenant  id.ID `json:"tenant"`
 	Account id.ID `json:"account"`
@@ -217,3 +219,15 @@ type DirectoryDisabled struct {
 
 // About names the directory.
 func (e DirectoryDisabled) About() (tenant, subject id.ID) { return e.Tenant, e.Directory }
+
+// SessionEnded says that a session of single sign-on has ended before its time, so that the clients to
+// which codes were given in it are told (OpenID Connect Back-Channel Logout).
+type SessionEnded struct {
+	Tenant  id.ID   `json:"tenant"`
+	Account id.ID   `json:"account"`
+	Session id.ID   `json:"session"` // the claim sid
+	Clients []id.ID `json:"clients,omitempty"`
+}
+
+// About names the account.
+func (e SessionEnded) About() (tenant, subject id.ID) { return e.Tenant, e.Account }

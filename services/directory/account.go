@@ -343,7 +343,8 @@ func (s *Service) UpdateAccount(ctx context.Context, at id.Ref,
 				return err
 			}
 			if err := tx.Emit(ctx,
-				events.PasswordChanged{Tenant: at.Tenant, Account: at.ID, By: events.PasswordByAdministrator}); err != nil {
+				events.PasswordChanged{Tenant: at.Tenant, Account: at.ID, By: events.PasswordByAdministrator,
+					ModifiedAt: a.ModifiedAt}); err != nil {
 				return err
 			}
 		}

@@ -246,6 +246,7 @@ func (s *Service) ResetPassword(ctx context.Context,
 		}
 		err = tx.Emit(ctx, events.PasswordChanged{
 			Tenant: in.Tenant, Account: verified.Account.ID, By: events.PasswordByReset,
+			ModifiedAt: verified.Account.ModifiedAt,
 		})
 		if err != nil || !mailed {
 			return err

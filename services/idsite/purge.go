@@ -21,7 +21,8 @@ func (s *Service) Purger(ctx context.Context) error {
 	return purge.Every(purgeInterval, "purge of ended hosted logins failed, retrying", s.Purge)(ctx)
 }
 
-// Purge does one pass: it deletes the flows, logins at providers and sessions that have ended.
+// Purge does one pass: it deletes the flows, logins at providers and sessions that have ended, with the
+// clients of these.
 func (s *Service) Purge(ctx context.Context) error {
 	expired := func(rows store.Expiring, age time.Duration) error {
 		_, err := s.store.Purge(ctx, rows, s.now().Add(-age))
@@ -31,5 +32,6 @@ func (s *Service) Purge(ctx context.Context) error {
 		expired(store.ExpiringFlows, endedFlowRetention),
 		expired(store.ExpiringProviderLogins, 0),
 		expired(store.ExpiringSessions, 0),
+		expired(store.ExpiringSessionClients, 0),
 	)
 }

@@ -60,7 +60,7 @@ func newLogin(t testing.TB, wrap ...func(*idsite.Peers)) *login {
 	for _, change := range wrap {
 		change(&called)
 	}
-	l.data = store.New(l.peers.DB)
+	l.data = store.New(l.peers.DB, l.clock.Now)
 	l.Service = idsite.New(l.data, called, ring, l.clock.Now, cfg)
 	l.rotate = func(t testing.TB) {
 		rotated, err := secure.ParseKeyring(secure.NewMasterKey("k2") + "," + master)

@@ -43,7 +43,7 @@ func newService(t *testing.T, d *idsitetest.Deployment) (svc *idsite.Service, ur
 	}
 	peers := d.Peers()
 	peers.OAuth = ownCalls{d.OAuth, t}
-	return idsite.New(store.New(db), peers, ring, (&clocktest.Clock{}).Now, idsite.Config{
+	return idsite.New(store.New(db, (&clocktest.Clock{}).Now), peers, ring, (&clocktest.Clock{}).Now, idsite.Config{
 			AliasTitle: "Service", Product: "Doorward", Suffix: "example.test", SignUp: true, LookupTXT: d.DNS.LookupTXT,
 		}),
 		pgtest.URL(db)

@@ -193,8 +193,7 @@ func (s *Service) logout(ctx context.Context, r request, f store.Flow, cookie se
 		return "", err
 	}
 	if !session.AccountID.IsZero() {
-		err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSession(ctx, f.TenantID, session.ID) })
-		if err != nil {
+		if err := s.Journey.EndSession(ctx, session, true); err != nil {
 			return "", err
 		}
 		if to := s.Journey.BeginSAMLLogout(ctx, f, session); to != "" {

@@ -109,7 +109,7 @@ func (c *mailSender) connectTenantServer(v store.SMTPServer) error {
 	if c.tenant != nil {
 		c.tenant.Close()
 	}
-	c.tenant, err = newSMTPClient(server, c.s.cfg.TenantServerGuard.Dialer(), c.s.cfg.TenantServerGuard,
+	c.tenant, err = newSMTPClient(server, c.s.cfg.Outbound.Dialer(), c.s.cfg.Outbound,
 		tenantServerTimeout, c.s.heloName())
 	return err
 }

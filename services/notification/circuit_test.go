@@ -346,7 +346,7 @@ func drops(mailtest.Message) error { return mailtest.ErrDrop }
 func TestAPrivateAddressIsNotDialedWhenMailsAreSent(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
-	allowed, strict := o.service(), o.service(func(c *Config) { c.TenantServerGuard = outbound.Guard{} })
+	allowed, strict := o.service(), o.service(func(c *Config) { c.Outbound = outbound.Guard{} })
 	server, _ := o.relay(allowed, mailtest.Behaviour{})
 	connections := server.Connections()
 	o.run(strict)

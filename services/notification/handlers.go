@@ -13,7 +13,7 @@ import (
 )
 
 // Sources are the services whose events this one consumes.
-var Sources = []string{"directory", "mfa"}
+var Sources = []string{"directory", "idsite", "mfa"}
 
 // Handlers turn events into deliveries. Whether a mail is sent at all is decided when it is
 // composed (mailchannel.go), by the state of the directory at that time.
@@ -22,6 +22,7 @@ func (s *Service) Handlers() []events.Handler {
 		events.On(s.accountRegistered), events.On(s.accountVerified), events.On(s.verificationRequested),
 		events.On(s.passwordResetRequested), events.On(s.passwordReset), events.On(s.challengeCreated),
 		events.On(s.signUpRequested), events.On(s.factorChanged), events.On(s.accountDeleted), events.On(s.accountsDeleted),
+		events.On(s.sessionEnded),
 	}
 }
 
@@ -113,6 +114,16 @@ func (s *Service) challengeCreated(ctx context.Context, e events.Envelope, event
 		AccountID: event.Account, ChallengeID: event.Challenge, Number: event.Number, Message: event.Message,
 		TokenSealed: event.Code, ExpiresAt: &event.ExpiresAt,
 	})
+}
+
+// sessionEnded adds the back-channel logout of each client of a session.
+func (s *Service) sessionEnded(ctx context.Context, e events.Envelope, event events.SessionEnded) error {
+	logouts := make([]store.Delivery, len(event.Clients))
+	for i, client := range event.Clients {
+		logouts[i] = store.Delivery{AccountID: event.Account, SessionID: event.Session, ClientID: client,
+			Workflow: directoryapi.Workflow(client.String())}
+	}
+	return s.enqueue(ctx, e, s.logouts, logouts...)
 }
 
 // enqueueMails adds a mail for each workflow.

@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/services/notification/mailtest"
+	"github.com/doorward/doorward/services/notification/store"
 )
 
 func TestEventsAskForTheirMails(t *testing.T) {
@@ -71,7 +72,7 @@ func TestDeletedAccountsGetNoMoreMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	pending := func() (n int64) {
-		n, _, err := s.store.Waiting(t.Context(), 10)
+		n, _, err := s.store.Waiting(t.Context(), 10, store.Mail)
 		if err != nil {
 			t.Fatal(err)
 		}

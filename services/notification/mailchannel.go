@@ -27,26 +27,16 @@ const requestTimeout = 15 * time.Second
 // same Message-ID.
 func (s *Service) mailChannel() *channel {
 	return &channel{
-		kind: store.Mail, name: "mail", workers: s.cfg.Senders, timeout: s.cfg.Timeout, wake: make(chan struct{}, 1),
-		skipped: s.tenantServerLimit.skip,
+		kind: store.Mail, name: "mail", workers: s.cfg.Senders, timeout: s.cfg.Timeout, maxAge: maxDeliveryAge,
+		wake: make(chan struct{}, 1), skipped: s.tenantServerLimit.skip,
 		newSender: func() (sender, error) {
-			own, err := newSMTPClient(s.cfg.MailServer, &net.Dialer{}, s.cfg.TenantServerGuard, s.cfg.Timeout, s.heloName())
+			own, err := newSMTPClient(s.cfg.MailServer, &net.Dialer{}, s.cfg.Outbound, s.cfg.Timeout, s.heloName())
 			return &mailSender{s: s, deployment: own}, err
 		},
-		backoff:  mailBackoff,
-		workflow: func(d store.Delivery) string { return string(d.Workflow) },
-		attempts: s.instruments.mail,
-		finalState: func(outcome error) (state, result string) {
-			switch final := (permanentError{}); {
-			case outcome == nil:
-				return store.Sent, "sent"
-			case errors.Is(outcome, errObsolete):
-				return store.Obsolete, "unwanted"
-			case errors.As(outcome, &final):
-				return store.Failed, "failed"
-			}
-			return "", ""
-		},
+		backoff:    mailBackoff,
+		workflow:   func(d store.Delivery) string { return string(d.Workflow) },
+		attempts:   s.instruments.mail,
+		finalState: finalState,
 	}
 }
 

@@ -101,7 +101,7 @@ func (o *office) config() Config {
 	return Config{
 		MailServer: MailServer{Host: host, Port: number},
 		From:       mail.Address{Name: "Service", Address: "no-reply@id.example.test"},
-		Senders:    2, Timeout: 30 * time.Second, TenantServerGuard: loopback,
+		Senders:    2, Timeout: 30 * time.Second, Outbound: loopback,
 	}
 }
 

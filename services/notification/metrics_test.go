@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/telemetry"
 	"github.com/doorward/doorward/services/notification/mailtest"
@@ -41,11 +42,13 @@ func TestAScrapeOfTheMetrics(t *testing.T) {
 		}
 	}
 	want("without a delivery", scrape(), "doorward_notification_deliveries_waiting 0",
-		"doorward_notification_oldest_delivery_seconds 0")
+		"doorward_notification_oldest_delivery_seconds 0", "doorward_notification_logouts_waiting 0")
 	o.order(s, 2)
+	o.endSession(s, o.tenant, id.New(clock), id.New(clock), id.New(clock))
 	o.turn(90 * time.Second)
 	want("with two deliveries", scrape(), "doorward_notification_deliveries_waiting 2",
-		"doorward_notification_oldest_delivery_seconds 90", "doorward_notification_smtp_circuit_open 0")
+		"doorward_notification_oldest_delivery_seconds 90", "doorward_notification_smtp_circuit_open 0",
+		"doorward_notification_logouts_waiting 3")
 
 	t.Run("while the deliveries are locked", func(t *testing.T) {
 		err := o.db.InTx(t.Context(), func(tx *pg.Tx) error {

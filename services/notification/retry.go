@@ -10,12 +10,12 @@ import (
 	"github.com/doorward/doorward/services/notification/store"
 )
 
-// The retry of mails and text messages, with back-off. Each channel decides which failures are
-// retried (finalState in mailchannel.go, finalSMSState in smschannel.go).
+// The retry of deliveries, with back-off. Each channel decides which failures are retried (finalState
+// here, finalSMSState in smschannel.go).
 const (
-	// maxDeliveryAge ends the retries: a delivery that fails at this age is given up and
-	// becomes FAILED.
+	// maxDeliveryAge ends the retries of mails and text messages, maxLogoutAge those of logouts.
 	maxDeliveryAge = 72 * time.Hour
+	maxLogoutAge   = 24 * time.Hour
 	// unavailableRetryDelay is the delay before a retry when the server or the database was
 	// unavailable. Such a failure does not count for the back-off of the delivery.
 	unavailableRetryDelay = 5 * time.Second
@@ -25,8 +25,22 @@ const (
 // recipient: the delivery becomes FAILED at once.
 type permanentError struct{ error }
 
-// mailBackoff returns the delay after the n-th failure of a mail: 5 s, doubled up to an hour;
-// some eighty attempts until maxDeliveryAge.
+// finalState returns the final state of a mail or a logout by the outcome of an attempt, and "" for a
+// retry.
+func finalState(outcome error) (state, result string) {
+	switch final := (permanentError{}); {
+	case outcome == nil:
+		return store.Sent, "sent"
+	case errors.Is(outcome, errObsolete):
+		return store.Obsolete, "unwanted"
+	case errors.As(outcome, &final):
+		return store.Failed, "failed"
+	}
+	return "", ""
+}
+
+// mailBackoff returns the delay after the n-th failure of a mail or a logout: 5 s, doubled up to an
+// hour; of a mail some eighty attempts until maxDeliveryAge.
 func mailBackoff(failures int) time.Duration {
 	return min(5*time.Second<<min(failures-1, 20), time.Hour)
 }
@@ -52,7 +66,7 @@ func (s *Service) recordOutcome(ctx context.Context, c *channel, d store.Deliver
 	now := s.now()
 	next := now.Add(unavailableRetryDelay)
 	d.State, result = c.finalState(outcome)
-	if d.State == "" && now.Sub(d.CreatedAt) >= maxDeliveryAge {
+	if d.State == "" && now.Sub(d.CreatedAt) >= c.maxAge {
 		d.State, result = store.Failed, "failed"
 	}
 	if d.State == "" {

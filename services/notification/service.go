@@ -1,6 +1,6 @@
-// Package notification sends the mails and text messages (SMS) that the events of other
-// services ask for. An event becomes deliveries (handlers.go), one row for each mail or text
-// message; workers send them (worker.go) with retries (retry.go).
+// Package notification sends the mails, text messages (SMS) and back-channel logouts that the events of
+// other services ask for. An event becomes deliveries (handlers.go), one row for each; workers send
+// them (worker.go) with retries (retry.go).
 //
 // Mails: mailchannel.go loads the email template, mail.go renders the mail with the macros
 // of pkg/macro, and smtpclient.go sends it by SMTP, through the tenant's own server unless
@@ -8,6 +8,8 @@
 //
 // Text messages: smschannel.go sends each at most once, through the SMS provider
 // (smsprovider.go), whose delivery receipts (smsreceipt.go) report the state.
+//
+// Logouts: logoutchannel.go tells an OpenID client that a session of an account has ended.
 //
 // The SQL is under store, the wiring under app.
 package notification
@@ -19,6 +21,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/outbound"
@@ -30,17 +33,18 @@ import (
 type Peers struct {
 	Directory   directoryapi.API
 	Application applicationapi.API
+	OAuth       oauthapi.OpenID
 }
 
 // Config says through what mails and text messages are sent.
 type Config struct {
-	MailServer        MailServer     // of the deployment: for all mails but those of tenants with a server of their own
-	TenantServerGuard outbound.Guard // the addresses that mail servers of tenants may have
-	From              mail.Address   // author of mails unless a template names one; gets bounces
-	FromNamed         bool           // From.Name was configured; else mails name the application or the directory
-	Senders           int            // mails sent at once
-	Timeout           time.Duration  // of one attempt to send a mail
-	HeloName          string         // host name for EHLO; empty: that of the base address
+	MailServer MailServer     // of the deployment: for all mails but those of tenants with a server of their own
+	Outbound   outbound.Guard // the addresses that mail servers and clients of tenants may have
+	From       mail.Address   // author of mails unless a template names one; gets bounces
+	FromNamed  bool           // From.Name was configured; else mails name the application or the directory
+	Senders    int            // mails sent at once
+	Timeout    time.Duration  // of one attempt to send a mail
+	HeloName   string         // host name for EHLO; empty: that of the base address
 
 	SMSProvider SMSProvider // of the deployment
 	SMSSenders  int         // text messages sent at once
@@ -56,10 +60,11 @@ type Service struct {
 	base  href.Base
 	now   func() time.Time
 	cfg   Config
-	mail  *channel
-	sms   *channel
+
+	mail, sms, logouts *channel
 
 	tenantServerLimit *tenantServerLimit // which servers of tenants this process sends to now
+	logoutLimit       *logoutLimit       // the tenants to whose clients this process sends now
 	instruments       instruments
 }
 
@@ -68,8 +73,9 @@ func New(s *store.Store, peers Peers, ring *secure.Keyring, base href.Base, now 
 	cfg.LeaseTime = cmp.Or(cfg.LeaseTime, leaseTime)
 	svc := &Service{store: s, peers: peers, ring: ring, base: base, now: now, cfg: cfg, instruments: newInstruments(),
 		tenantServerLimit: &tenantServerLimit{limit: max(cfg.Senders-1, 1), tenants: map[id.ID]bool{}},
+		logoutLimit:       &logoutLimit{sending: map[id.ID]int{}},
 	}
-	svc.mail, svc.sms = svc.mailChannel(), svc.smsChannel()
+	svc.mail, svc.sms, svc.logouts = svc.mailChannel(), svc.smsChannel(), svc.logoutChannel()
 	svc.registerGauges()
 	return svc
 }

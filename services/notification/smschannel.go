@@ -39,7 +39,8 @@ type deploymentError struct{ error }
 // codes that they did not request.
 func (s *Service) smsChannel() *channel {
 	return &channel{
-		kind: store.SMS, name: "SMS", workers: s.cfg.SMSSenders, timeout: smsTimeout, wake: make(chan struct{}, 1),
+		kind: store.SMS, name: "SMS", workers: s.cfg.SMSSenders, timeout: smsTimeout, maxAge: maxDeliveryAge,
+		wake:       make(chan struct{}, 1),
 		skipped:    func() store.Skip { return store.Skip{Tenants: []id.ID{}} },
 		newSender:  func() (sender, error) { return &smsSender{s, newSMSProviderClient(s.cfg.SMSProvider)}, nil },
 		backoff:    smsBackoff,

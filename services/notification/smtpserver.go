@@ -242,7 +242,7 @@ func (s *Service) connectionOf(v store.SMTPServer) (MailServer, error) {
 func (s *Service) testConnection(ctx context.Context, server MailServer) error {
 	ctx, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
-	c, err := newSMTPClient(server, s.cfg.TenantServerGuard.Dialer(), s.cfg.TenantServerGuard, testTimeout, s.heloName())
+	c, err := newSMTPClient(server, s.cfg.Outbound.Dialer(), s.cfg.Outbound, testTimeout, s.heloName())
 	if err != nil {
 		return apierr.SMTPUnreachable.Because("host and port name no server")
 	}

@@ -39,16 +39,19 @@ var pollInterval, maxPollInterval = time.Second, 4 * time.Second
 
 // errObsolete ends a delivery that must not be sent any more (store.Obsolete): the account does not
 // exist, the workflow is off, the email address was verified meanwhile, the code of a text message
-// has expired, or the circuit breaker of an alert was closed.
+// has expired, the circuit breaker of an alert was closed, or a client has no address for logouts any
+// more.
 var errObsolete = errors.New("it is not wanted")
 
-// channel is a delivery channel: mails (mailchannel.go) or text messages (smschannel.go). Both
-// are leased, sent, recorded and purged by the same code; the fields are what differs.
+// channel is a delivery channel: mails (mailchannel.go), text messages (smschannel.go) or back-channel
+// logouts (logoutchannel.go). All are leased, sent, recorded and purged by the same code; the fields are
+// what differs.
 type channel struct {
-	kind       string        // of its deliveries: store.Mail or store.SMS
+	kind       string        // of its deliveries: store.Mail, store.SMS or store.Logout
 	name       string        // in logs and traces
 	workers    int           // how many send at once
 	timeout    time.Duration // bounds one attempt
+	maxAge     time.Duration // ends the retries: a delivery that fails at this age becomes FAILED
 	wake       chan struct{}
 	skipped    func() store.Skip // returns the deliveries that must not be leased now
 	lastTenant atomic.Value      // id.ID of the tenant of the last delivery: the tenants take turns
@@ -76,7 +79,7 @@ type sender interface {
 
 // Send runs the workers that send due deliveries, until ctx ends. Any number of processes may
 // run it: a lease keeps a delivery with one worker, and no transaction is open during a call
-// of a mail server or a provider. Mails and text messages do not wait for each other.
+// of a mail server, a provider or a client. The channels do not wait for each other.
 func (s *Service) Send(ctx context.Context) error {
 	var starts []func()
 	var found atomic.Bool
@@ -108,7 +111,7 @@ func (s *Service) Send(ctx context.Context) error {
 }
 
 // channels are the delivery channels.
-func (s *Service) channels() []*channel { return []*channel{s.mail, s.sms} }
+func (s *Service) channels() []*channel { return []*channel{s.mail, s.sms, s.logouts} }
 
 // wakeWorker wakes a worker of the channel, if one sleeps.
 func (c *channel) wakeWorker() {

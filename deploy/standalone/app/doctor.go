@@ -307,7 +307,7 @@ func (d *doctor) kafka(ctx context.Context, cfg outbox.Config) {
 	} else {
 		d.add("dead letters", "ok", "", "none")
 	}
-	for _, service := range []string{"directory", "application", "oauth", "mfa", "notification"} {
+	for _, service := range []string{"directory", "application", "oauth", "mfa", "notification", "idsite"} {
 		lag, err := inspector.Lag(ctx, service)
 		switch {
 		case err != nil:

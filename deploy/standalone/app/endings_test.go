@@ -16,6 +16,7 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/services/application"
+	"github.com/doorward/doorward/services/idsite"
 	"github.com/doorward/doorward/services/mfa"
 	"github.com/doorward/doorward/services/notification"
 	"github.com/doorward/doorward/services/oauth"
@@ -23,7 +24,7 @@ import (
 
 // handlersOf are the event handlers of the services that have some.
 var handlersOf = map[string][]events.Handler{
-	"application": new(application.Service).Handlers(), "mfa": new(mfa.Service).Handlers(),
+	"application": new(application.Service).Handlers(), "idsite": new(idsite.Service).Handlers(), "mfa": new(mfa.Service).Handlers(),
 	"notification": new(notification.Service).Handlers(), "oauth": new(oauth.Service).Handlers(),
 }
 
@@ -37,7 +38,6 @@ var endsWithoutEvent = map[string]string{
 	"idsite.login_flows.organization_id":       "a flow ends within half an hour, and each of its steps asks for the organization",
 	"idsite.provider_logins.application_id":    "a login at a provider ends within half an hour, and its callback asks for the application",
 	"idsite.provider_logins.directory_id":      "a login at a provider ends within half an hour, and its callback asks for the directory",
-	"idsite.sso_sessions.account_id":           "a session ends at its next use, which asks for the account, and is purged when it expires",
 	"notification.deliveries.application_id":   "a mail asks for the application when it is composed, and the row is purged by its age",
 	"notification.deliveries.challenge_id":     "a text message is done when its code expires, and the row is purged by its age",
 	"oauth.access_tokens.organization_id":      "a token of a deleted organization is refused at its use, and is purged when it expires",

@@ -43,7 +43,7 @@ func (s *standalone) openServices(ctx context.Context) error {
 		return fmt.Errorf("oauth: %w", err)
 	}
 	notifications, err := notification.Open(ctx, p, env.Load[notification.Config](s.source), notification.Peers{
-		Directory: directories.API, Application: applications.API,
+		Directory: directories.API, Application: applications.API, OAuth: tokens.API,
 	})
 	if err != nil {
 		return fmt.Errorf("notification: %w", err)

@@ -1,5 +1,5 @@
-// Package app wires the idsite service: its configuration, its database, the
-// first tenant, its HTTP application.
+// Package app wires the idsite service: its configuration, its database, its relay and its
+// consumer, the first tenant, its HTTP application.
 package app
 
 import (
@@ -57,11 +57,14 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*servic
 	if err != nil {
 		return nil, err
 	}
-	svc := idsite.New(store.New(s.DB), peers, s.Keyring, s.Now, idsite.Config{
+	data := store.New(s.DB, s.Now)
+	svc := idsite.New(data, peers, s.Keyring, s.Now, idsite.Config{
 		Base: s.Base, Shared: s.Shared, AliasTitle: s.Alias.Title(), Product: s.Alias.Product(), Suffix: cfg.Suffix,
 		ClientSuffix: clientSuffix, SignUp: cfg.SignUp,
 		Roots: guard.TLS("").RootCAs, LookupTXT: net.DefaultResolver.LookupTXT,
 	})
+	s.Relay(data.Outbox(), cfg.Events)
+	s.Consume(data.Outbox(), cfg.Events, idsite.EventSources, svc.Handlers()...)
 	s.Go("repositories", idsite.NewRepositories(svc, guard).Run)
 	s.Go("purge", svc.Purger)
 	s.Go("cache invalidation", s.DB.Listen)

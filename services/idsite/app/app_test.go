@@ -3,22 +3,31 @@ package app_test
 import (
 	"context"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/clocktest"
 	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/events/outbox"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/service"
 	"github.com/doorward/doorward/services/idsite/app"
 	"github.com/doorward/doorward/services/idsite/idsitetest"
+	"github.com/doorward/doorward/services/idsite/store"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -28,8 +37,20 @@ const secret = "0123456789abcdef0123456789abcdef"
 // open starts the service in this process with further variables.
 func open(t *testing.T, d *idsitetest.Deployment, variables ...string) (*run.Process, *service.App[app.Bootstrapped], error) {
 	t.Helper()
+	broker, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(broker.Close)
+	return openWith(t, d, pgtest.New(t, nil), broker.ListenAddrs(), variables...)
+}
+
+// openWith is open with a database and brokers of the test.
+func openWith(t *testing.T, d *idsitetest.Deployment, database string, brokers []string,
+	variables ...string) (*run.Process, *service.App[app.Bootstrapped], error) {
+	t.Helper()
 	source := env.New(append([]string{
-		"DATABASE_URL=" + pgtest.New(t, nil), "DOORWARD_BASE_URL=https://localhost:8443/v1", "DOORWARD_INTERNAL_SECRET=" + secret,
+		"DATABASE_URL=" + database, "KAFKA_BROKERS=" + strings.Join(brokers, ","), "DOORWARD_BASE_URL=https://localhost:8443/v1", "DOORWARD_INTERNAL_SECRET=" + secret,
 		"DOORWARD_OPS_LISTEN=127.0.0.1:0", "DOORWARD_LOG_LEVEL=error", "DOORWARD_MASTER_KEY=" + secure.NewMasterKey("k1").Reveal(),
 	}, variables...))
 	var cfg run.Config
@@ -85,6 +106,68 @@ func TestTheFirstTenantIsCreatedAtTheStart(t *testing.T) {
 	if answer.StatusCode != http.StatusOK {
 		t.Errorf("the site answers %d", answer.StatusCode)
 	}
+}
+
+// The event of a deleted account comes by Kafka, and the end of its session goes there.
+func TestAnEventOfTheDirectoryServiceEndsSessions(t *testing.T) {
+	d := idsitetest.New(t, &clocktest.Clock{})
+	broker, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(broker.Close)
+	database := pgtest.New(t, nil)
+	p, _, err := openWith(t, d, database, broker.ListenAddrs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, now := outbox.Config{Brokers: broker.ListenAddrs(), Partitions: 2, Secret: secret}, time.Now()
+	event := events.SessionEnded{Tenant: id.New(now), Account: id.New(now), Session: id.New(now), Clients: []id.ID{id.New(now)}}
+	session := store.Session{TenantID: event.Tenant, ID: []byte("digest"), SessionID: event.Session, AccountID: event.Account,
+		CreatedAt: now, IdleExpiresAt: now.Add(time.Hour), ExpiresAt: now.Add(time.Hour)}
+	data := store.New(opened(t, store.Config(secure.Secret(database))), time.Now)
+	if err := data.Tx(t.Context(), func(tx *store.Tx) error {
+		if err := tx.InsertSession(t.Context(), session); err != nil {
+			return err
+		}
+		tx.InsertSessionClient(store.SessionClient{TenantID: event.Tenant, SessionID: event.Session, ClientID: event.Clients[0]})
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	directory := outbox.New(opened(t, pg.Config{URL: secure.Secret(database), Schema: "directory",
+		Migrations: []fs.FS{outbox.Migrations()}}), "directory", time.Now)
+	told := make(chan events.SessionEnded, 1)
+	p.Go("directory relay", directory.Relay(cfg))
+	p.Go("directory consumer", directory.Consume(cfg, []string{"idsite"}, events.On(
+		func(_ context.Context, _ events.Envelope, event events.SessionEnded) error {
+			told <- event
+			return nil
+		})))
+	if err := directory.InTx(t.Context(), func(tx *outbox.Tx) error {
+		return tx.Emit(t.Context(), events.AccountDeleted{Tenant: event.Tenant, Account: event.Account})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case got := <-told:
+		if !reflect.DeepEqual(got, event) {
+			t.Errorf("the event is %+v, want %+v", got, event)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("timeout: waited for the end of the session")
+	}
+}
+
+// opened opens a database of a service.
+func opened(t *testing.T, cfg pg.Config) *pg.DB {
+	t.Helper()
+	db, err := pg.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	return db
 }
 
 func TestWithoutAKeyThereIsNoFirstTenant(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/outbound"
@@ -18,6 +19,7 @@ import (
 // Config is the service's environment.
 type Config struct {
 	service.Config
+	Events   outbox.Config
 	Database secure.Secret `env:"IDSITE_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
 	_        env.More      `help:"(several hosts as host1,host2; TLS by ?sslmode=verify-full)"`
 

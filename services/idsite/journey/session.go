@@ -112,10 +112,11 @@ func (j *Journey) validSession(ctx context.Context, f store.Flow, cookie secure.
 	if err != nil && !errors.Is(err, apierr.NotFound) {
 		return session, logged, err
 	}
-	if err != nil || account.Status != directoryapi.Enabled ||
-		!sameTime(account.PasswordModifiedAt, session.PasswordModifiedAt) {
-		return session, logged, errors.Join(apierr.NotFound,
-			j.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSession(ctx, f.TenantID, session.ID) }))
+	switch {
+	case err != nil || !sameTime(account.PasswordModifiedAt, session.PasswordModifiedAt):
+		return session, logged, errors.Join(apierr.NotFound, j.endRow(ctx, session)) // its tokens: services/oauth/handlers.go
+	case account.Status != directoryapi.Enabled:
+		return session, logged, errors.Join(apierr.NotFound, j.EndSession(ctx, session, false))
 	}
 	logged, err = j.completeLogin(ctx, f, account.ID)
 	if apierr.IsRefusal(err) {
@@ -173,22 +174,23 @@ func (j *Journey) CreateSession(ctx context.Context, site store.Site, assertion 
 			return "", flow, err
 		}
 	}
+	session := store.Session{
+		TenantID: tenant, ID: secure.Digest(cookie), SessionID: flow.SessionID, AccountID: flow.AccountID,
+		FactorPassed: flow.FactorPassed, FactorType: flow.FactorType, ByPassword: flow.ByPassword,
+		SAMLSession: flow.SAMLSession, PasswordModifiedAt: account.PasswordModifiedAt, CreatedAt: flow.ProvedAt(),
+		LastUsedAt: &now, RemoteAddress: addressOf(ctx), UserAgent: in.UserAgent,
+		IdleExpiresAt: now.Add(idle), ExpiresAt: flow.ProvedAt().Add(absolute),
+	}
 	return cookie, flow, j.store.Tx(ctx, func(tx *store.Tx) error {
 		if !former.AccountID.IsZero() {
-			if err := tx.DeleteSession(ctx, tenant, former.ID); err != nil {
+			if err := tx.ReplaceSession(ctx, former, session); err != nil {
 				return err
 			}
 		}
 		if err := tx.RecordSession(ctx, flow); err != nil {
 			return err
 		}
-		return tx.InsertSession(ctx, store.Session{
-			TenantID: tenant, ID: secure.Digest(cookie), SessionID: flow.SessionID, AccountID: flow.AccountID,
-			FactorPassed: flow.FactorPassed, FactorType: flow.FactorType, ByPassword: flow.ByPassword,
-			SAMLSession: flow.SAMLSession, PasswordModifiedAt: account.PasswordModifiedAt, CreatedAt: flow.ProvedAt(),
-			LastUsedAt: &now, RemoteAddress: addressOf(ctx), UserAgent: in.UserAgent,
-			IdleExpiresAt: now.Add(idle), ExpiresAt: flow.ProvedAt().Add(absolute),
-		})
+		return tx.InsertSession(ctx, session)
 	})
 }
 
@@ -201,17 +203,34 @@ func addressOf(ctx context.Context) string {
 	return address.String()
 }
 
-// EndSession ends a session: its row, and the tokens that were made in it. With keepOffline, for a logout of the user
-// or of a client, the tokens with the scope offline_access stay.
+// EndSession ends a session, and the tokens that were made in it; its clients are told. With keepOffline, for a logout
+// of the user or of a client, the tokens with the scope offline_access stay.
 func (j *Journey) EndSession(ctx context.Context, s store.Session, keepOffline bool) error {
-	if !s.SessionID.IsZero() {
-		if _, err := j.peers.OAuth.EndTokens(ctx, oauthapi.EndTokens{
-			Tenant: s.TenantID, Account: s.AccountID, Sessions: []string{s.SessionID.String()}, KeepOffline: keepOffline,
-		}); err != nil {
-			return err
+	if err := j.EndTokens(ctx, keepOffline, s); err != nil {
+		return err
+	}
+	return j.endRow(ctx, s)
+}
+
+// EndTokens ends the tokens that were made in sessions of one account.
+func (j *Journey) EndTokens(ctx context.Context, keepOffline bool, sessions ...store.Session) error {
+	var names []string
+	for _, s := range sessions {
+		if !s.SessionID.IsZero() {
+			names = append(names, s.SessionID.String())
 		}
 	}
-	return j.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteSession(ctx, s.TenantID, s.ID) })
+	if len(names) == 0 {
+		return nil
+	}
+	_, err := j.peers.OAuth.EndTokens(ctx, oauthapi.EndTokens{Tenant: sessions[0].TenantID,
+		Account: sessions[0].AccountID, Sessions: names, KeepOffline: keepOffline})
+	return err
+}
+
+// endRow ends a session without its tokens.
+func (j *Journey) endRow(ctx context.Context, s store.Session) error {
+	return j.store.Tx(ctx, func(tx *store.Tx) error { return tx.EndSessions(ctx, s.TenantID, s) })
 }
 
 // samlSessionIndex returns the name of a session for SAML service providers. It leads neither to the cookie

@@ -55,7 +55,7 @@ func newClient(t testing.TB, wrap ...func(*idsite.Peers)) client {
 	for _, change := range wrap {
 		change(&called)
 	}
-	data := store.New(peers.DB)
+	data := store.New(peers.DB, clock.Now)
 	svc := idsite.New(data, called, ring, clock.Now, idsite.Config{
 		Base: base, AliasTitle: "Service", Product: "Doorward", Suffix: "localhost", ClientSuffix: "apps.localhost",
 		SignUp: !strings.Contains(t.Name(), "SignUpIsOff"), LookupTXT: peers.DNS.LookupTXT,

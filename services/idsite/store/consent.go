@@ -60,3 +60,13 @@ func (tx *Tx) PutConsent(c Consent) {
 func (tx *Tx) DeleteConsent(consent id.Ref) {
 	tx.QueueChange(`DELETE FROM consents WHERE tenant_id = $1 AND id = $2`, consent.Tenant, consent.ID)
 }
+
+// DeleteConsentsOfAccounts deletes the consents of accounts, with the commit.
+func (tx *Tx) DeleteConsentsOfAccounts(tenant id.ID, accounts []id.ID) {
+	tx.Queue(`DELETE FROM consents WHERE tenant_id = $1 AND account_id = ANY ($2)`, tenant, accounts)
+}
+
+// DeleteConsentsOfApplication deletes the consents that clients of an application have, with the commit.
+func (tx *Tx) DeleteConsentsOfApplication(application id.Ref) {
+	tx.Queue(`DELETE FROM consents WHERE tenant_id = $1 AND application_id = $2`, application.Tenant, application.ID)
+}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/list/listsql"
@@ -88,6 +89,12 @@ func (s *Store) SessionByName(ctx context.Context, session id.Ref, now time.Time
 		WHERE s.tenant_id = $1 AND s.session_id = $2 AND `+live, session.Tenant, session.ID, now)
 }
 
+// SessionsOfAccounts returns the sessions of accounts, also those that have expired or have no name.
+func (s *Store) SessionsOfAccounts(ctx context.Context, tenant id.ID, accounts []id.ID) ([]Session, error) {
+	return pg.All[Session](ctx, s.db, `SELECT `+sessionColumns+` FROM sso_sessions s
+		WHERE s.tenant_id = $1 AND s.account_id = ANY ($2) ORDER BY s.account_id, s.session_id`, tenant, accounts)
+}
+
 // InsertSession adds a session with the commit.
 func (tx *Tx) InsertSession(_ context.Context, s Session) error {
 	tx.Queue(pg.Insert("sso_sessions", sessionColumns), pg.Named(s))
@@ -101,9 +108,48 @@ func (tx *Tx) ExtendSession(_ context.Context, s Session, now time.Time) error {
 	return nil
 }
 
-// DeleteSession ends a session, if there is one, with the commit.
-func (tx *Tx) DeleteSession(_ context.Context, tenant id.ID, session []byte) error {
-	tx.Queue(`DELETE FROM sso_sessions WHERE tenant_id = $1 AND id = $2`, tenant, session)
+// ReplaceSession deletes a session, if there is one, with the commit: another cookie leads to it from now on, or to
+// another session of the browser. Its clients belong to the session that has its name, and are kept as long.
+func (tx *Tx) ReplaceSession(_ context.Context, former, session Session) error {
+	tx.Queue(`DELETE FROM sso_sessions WHERE tenant_id = $1 AND id = $2`, former.TenantID, former.ID)
+	tx.Queue(`UPDATE session_clients SET expires_at = $3 WHERE tenant_id = $1 AND session_id = $2`, session.TenantID,
+		session.SessionID, session.ExpiresAt)
+	return nil
+}
+
+// EndSessions ends sessions of a tenant that are still there, and emits SessionEnded for each, with the clients to
+// which codes were given in it. A session of the release before has no name, and no clients.
+func (tx *Tx) EndSessions(ctx context.Context, tenant id.ID, sessions ...Session) error {
+	keys, clients := make([][]byte, len(sessions)), map[id.ID][]id.ID{}
+	for i, session := range sessions {
+		keys[i] = session.ID
+	}
+	ended, err := pg.All[Session](ctx, tx, `DELETE FROM sso_sessions s WHERE s.tenant_id = $1 AND s.id = ANY ($2)
+		RETURNING `+sessionColumns, tenant, keys)
+	if err != nil || len(ended) == 0 {
+		return err
+	}
+	names := make([]id.ID, len(ended))
+	for i, session := range ended {
+		names[i] = session.SessionID
+	}
+	told, err := pg.All[SessionClient](ctx, tx, `DELETE FROM session_clients
+		WHERE tenant_id = $1 AND session_id = ANY ($2) RETURNING `+sessionClientColumns, tenant, names)
+	if err != nil {
+		return err
+	}
+	for _, client := range told {
+		clients[client.SessionID] = append(clients[client.SessionID], client.ClientID)
+	}
+	for _, session := range ended {
+		if session.SessionID.IsZero() {
+			continue
+		}
+		if err := tx.Emit(ctx, events.SessionEnded{Tenant: tenant, Account: session.AccountID,
+			Session: session.SessionID, Clients: clients[session.SessionID]}); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

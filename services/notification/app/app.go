@@ -7,6 +7,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/run"
@@ -24,6 +25,7 @@ func (c Config) Dial(dial *deployment.Peers) Peers {
 	return Peers{
 		Directory:   directoryapi.Client(dial.Peer("directory", c.Directory)),
 		Application: applicationapi.Client(dial.Peer("application", c.Application)),
+		OAuth:       oauthapi.Client(dial.Peer("oauth", c.OAuth)),
 	}
 }
 

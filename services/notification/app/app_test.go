@@ -121,6 +121,7 @@ func newWorld(t *testing.T) *world {
 		"DOORWARD_MASTER_KEY=" + master.Reveal(), "DOORWARD_INTERNAL_SECRET=" + secret.Reveal(),
 		"DOORWARD_BASE_URL=https://localhost:8443/v1", "DOORWARD_LISTEN=127.0.0.1:0", "DOORWARD_OPS_LISTEN=127.0.0.1:0",
 		"DOORWARD_DIRECTORY_URL=http://" + w.directory(), "DOORWARD_APPLICATION_URL=http://127.0.0.1:1",
+		"DOORWARD_OAUTH_URL=http://127.0.0.1:1",
 		"DOORWARD_SMTP_URL=smtp://" + w.mail.Address, "DOORWARD_LOG_LEVEL=error",
 	}
 	return w

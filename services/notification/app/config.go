@@ -24,6 +24,7 @@ type Config struct {
 
 	Directory   []string `env:"DOORWARD_DIRECTORY_URL" help:"comma-separated addresses of the directory service, http://host:port"`
 	Application []string `env:"DOORWARD_APPLICATION_URL" help:"comma-separated addresses of the application service, http://host:port"`
+	OAuth       []string `env:"DOORWARD_OAUTH_URL" help:"comma-separated addresses of the oauth service, http://host:port"`
 
 	SMTP    secure.Secret `env:"DOORWARD_SMTP_URL" required:"true" help:"SMTP server that sends all mail, smtp://[user:password@]host:port"`
 	_       env.More      `help:"(STARTTLS where it is offered) or smtps://"`
@@ -59,7 +60,7 @@ func (c Config) sending(common deployment.Common) (cfg notification.Config, err 
 	if c.Timeout <= 0 {
 		return cfg, fmt.Errorf("DOORWARD_MAIL_TIMEOUT must be longer than nothing")
 	}
-	if cfg.TenantServerGuard, err = c.Outbound.Open(); err != nil {
+	if cfg.Outbound, err = c.Outbound.Open(); err != nil {
 		return cfg, err
 	}
 	if cfg.SMSProvider, err = c.SMS.provider(); err != nil {

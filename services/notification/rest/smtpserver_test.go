@@ -74,7 +74,7 @@ func open(t *testing.T, networks ...string) *site {
 		t.Fatal(err)
 	}
 	svc := notification.New(store.New(s.db, now), notification.Peers{Directory: directories}, s.ring, base, now,
-		notification.Config{TenantServerGuard: reach, From: mail.Address{Address: "no-reply@example.test"}})
+		notification.Config{Outbound: reach, From: mail.Address{Address: "no-reply@example.test"}})
 	signer := caller.NewSigner("a secret of the tests, 32 characters", now)
 	app := rest.New(rest.Config{Service: "notification", Base: base, Signer: signer})
 	notificationrest.Mount(app, svc, base)

@@ -14,32 +14,35 @@ import (
 
 // The kinds of deliveries.
 const (
-	Mail = "MAIL"
-	SMS  = "SMS"
+	Mail   = "MAIL"
+	SMS    = "SMS"
+	Logout = "LOGOUT" // back-channel logout of an OpenID client
 )
 
 // The states of a delivery, which is PENDING until it has a final state. A text message that is SENT or
 // LOST can still become DELIVERED or FAILED by a receipt.
 const (
 	Pending         = "PENDING"
-	Sent            = "SENT"             // the mail server or the provider has accepted it
+	Sent            = "SENT"             // the mail server, the provider or the client has accepted it
 	Lost            = "LOST"             // there was no answer: the provider may have accepted it
 	Delivered       = "DELIVERED"        // the provider has confirmed the delivery
 	Obsolete        = "OBSOLETE"         // not sent, because there is no need any more (errObsolete)
-	Failed          = "FAILED"           // refused permanently, or given up after maxDeliveryAge
+	Failed          = "FAILED"           // refused permanently, or given up by its age
 	DeploymentError = "DEPLOYMENT_ERROR" // a text message that could not be sent, for a reason of this deployment
 )
 
-// Delivery is one mail or text message to one account, which an event asks for.
+// Delivery is one mail or text message to one account, or the logout of one at a client, which an event asks for.
 type Delivery struct {
 	TenantID      id.ID
 	ID            id.ID
 	EventID       id.ID
-	Kind          string                // Mail or SMS
-	Workflow      directoryapi.Workflow // of a mail
+	Kind          string                // Mail, SMS or Logout
+	Workflow      directoryapi.Workflow // of a mail; of a logout, its client: an event has one for each
 	AccountID     id.ID
 	ApplicationID id.ID  // of a mail: the application that caused the event, if any
 	ChallengeID   id.ID  // of a text message
+	ClientID      id.ID  // of a logout
+	SessionID     id.ID  // of a logout: the claim sid
 	Number        string // of a text message, E.164, until the delivery is done
 	// of a text message, with the placeholder of the code, or the type of a factor, until the delivery is done
 	Message     string
@@ -56,19 +59,19 @@ type Delivery struct {
 	CreatedAt   time.Time
 }
 
-const deliveryColumns = `tenant_id, id, event_id, kind, workflow, account_id, application_id, challenge_id, number,
-	message, token_sealed,
-	expires_at, attempted_at, request_id, trace, language, state, failures, leased_by, last_error, created_at`
+const deliveryColumns = `tenant_id, id, event_id, kind, workflow, account_id, application_id, challenge_id, client_id,
+	session_id, number, message, token_sealed, expires_at, attempted_at, request_id, trace, language, state, failures, leased_by, last_error, created_at`
 
-// Waiting counts the deliveries that are not done, at most a number, and
+// Waiting counts the deliveries of some kinds that are not done, at most a number, and
 // returns when the oldest of the counted ones was added; nil where there is none.
-func (s *Store) Waiting(ctx context.Context, most int) (n int64, oldest *time.Time, err error) {
+func (s *Store) Waiting(ctx context.Context, most int, kinds ...string) (n int64, oldest *time.Time, err error) {
 	type row struct {
 		Count int64
 		First *time.Time
 	}
 	found, err := pg.One[row](ctx, s.db, `SELECT count(*) AS count, min(created_at) AS first
-		FROM (SELECT created_at FROM deliveries WHERE finished_at IS NULL LIMIT $1) AS waiting`, most)
+		FROM (SELECT created_at FROM deliveries WHERE finished_at IS NULL AND kind = ANY ($2) LIMIT $1) AS waiting`, most,
+		kinds)
 	return found.Count, found.First, err
 }
 
@@ -167,12 +170,14 @@ func (tx *Tx) FinishDelivery(ctx context.Context, d Delivery, now time.Time) (bo
 	return n > 0, err
 }
 
-// CancelDeliveries sets the pending deliveries of accounts to Obsolete, and erases their tokens,
-// numbers and messages. One that a worker is sending at this moment may still arrive.
+// CancelDeliveries sets the pending mails and text messages of accounts to Obsolete, and erases their tokens,
+// numbers and messages. One that a worker is sending at this moment may still arrive. A logout goes on: clients hear
+// that the sessions of a deleted account have ended.
 func (tx *Tx) CancelDeliveries(ctx context.Context, tenant id.ID, accounts []id.ID, now time.Time) error {
 	_, err := pg.Exec(ctx, tx, `UPDATE deliveries SET state = $3, last_error = 'the account was deleted', finished_at = $4,
 		token_sealed = NULL, number = '', message = '', leased_until = NULL, leased_by = NULL
-		WHERE tenant_id = $1 AND account_id = ANY ($2) AND finished_at IS NULL`, tenant, accounts, Obsolete, now)
+		WHERE tenant_id = $1 AND account_id = ANY ($2) AND finished_at IS NULL AND kind <> $5`, tenant, accounts, Obsolete,
+		now, Logout)
 	return err
 }
 

@@ -8,7 +8,7 @@ directory: []
 application: [directory]
 mfa: [directory]
 oauth: [directory, application, mfa]
-notification: [directory, application]
+notification: [directory, application, oauth]
 idsite: [directory, application, oauth, mfa]
 {{- end }}
 
@@ -20,7 +20,7 @@ application: [database, kafka]
 mfa: [database, kafka]
 oauth: [database, kafka]
 notification: [database, kafka, mail]
-idsite: [database]
+idsite: [database, kafka]
 migrate: [database]
 toolbox: [database, redis, kafka]
 {{- end }}
