@@ -1,6 +1,7 @@
 package application
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -43,17 +44,19 @@ func (s *Service) MappingReader(kind store.OwnerKind) func(context.Context, id.R
 	}
 }
 
-// mapping reads a mapping whose account store exists.
+// mapping reads a mapping whose account store exists. Where the store was deleted, its mappings go with the answer,
+// before the event of the deletion comes: no resource links to one that was just said to be gone.
 func (s *Service) mapping(ctx context.Context, kind store.OwnerKind, at id.Ref) (store.Mapping, error) {
 	m, err := s.store.Mapping(ctx, at.Tenant, kind, at.ID)
 	if err != nil {
 		return m, err
 	}
 	_, err = s.findAccountStore(ctx, m.TenantID, m.Store())
-	if errors.Is(err, apierr.NotFound) {
-		err = apierr.NotFound
+	if !errors.Is(err, apierr.NotFound) {
+		return m, err
 	}
-	return m, err
+	err = s.store.Tx(ctx, func(tx *store.Tx) error { return deleteStoreMappings(ctx, tx, m.TenantID, m.StoreID) })
+	return m, cmp.Or(err, error(apierr.NotFound))
 }
 
 // withoutDeletedStores returns a page of an owner's mappings whose account stores exist.

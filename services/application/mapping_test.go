@@ -322,3 +322,28 @@ func TestAnOrganizationThatGoesWhileItIsMappedIsNotMapped(t *testing.T) {
 		}
 	}
 }
+
+// A mapping that is answered as not found is linked by no application, also before the event of its deleted store.
+func TestAMappingOfADeletedDirectoryIsLinkedNoMore(t *testing.T) {
+	t.Parallel()
+	d := applicationtest.Open(t)
+	tenant, _ := d.Tenant(t)
+	shop, directory := newApplication(t, d, tenant), d.Directory(t, tenant, "Gone")
+	body := mappingBody(shop, directory)
+	body.IsDefaultAccountStore = field.Some(true)
+	m, err := d.Service.CreateMapping(t.Context(), tenant, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Directories.DeleteDirectory(t.Context(), directoryapi.Ref{Tenant: tenant, ID: directory}); err != nil {
+		t.Fatal(err)
+	}
+	at := id.Ref{Tenant: tenant, ID: m.ID}
+	if _, err := d.Service.MappingReader(store.ApplicationKind)(t.Context(), at); !errors.Is(err, apierr.NotFound) {
+		t.Errorf("the mapping returned %v", err)
+	}
+	app, err := d.Service.Application(t.Context(), id.Ref{Tenant: tenant, ID: shop})
+	if err != nil || !app.DefaultAccountStore.IsZero() {
+		t.Errorf("the application links to the mapping %v, %v", app.DefaultAccountStore, err)
+	}
+}
