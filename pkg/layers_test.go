@@ -103,7 +103,7 @@ func layerOf(path string) (layer string, forbidden func(string) bool) {
 	case strings.HasPrefix(path, module+"pkg/api/") && strings.HasSuffix(path, "api"):
 		contracts := is(sql, broker)
 		return "contracts", func(imported string) bool {
-			return contracts(imported) || imported == module+"pkg/rest" || imported == module+"pkg/pg"
+			return contracts(imported) || imported == module+"pkg/rest" || strings.HasPrefix(imported, module+"pkg/pg")
 		}
 	case strings.HasPrefix(path, module+"gateway"):
 		gateway := is(sql)

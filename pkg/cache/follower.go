@@ -13,8 +13,8 @@ import (
 
 const (
 	// pollInterval is how old a poll may be, from its start, while answers are used. It is the timeout of
-	// a poll too. A feed has the changes that were committed 50 ms before (pg.Feed), so that a change
-	// takes effect within 100 ms.
+	// a poll too. A feed has the changes that were committed 50 ms before (pkg/pg/cache/feed.go), so that
+	// a change takes effect within 100 ms.
 	pollInterval = 50 * time.Millisecond
 
 	// settleTime is how long after a change was reported a service may still answer from before it: a

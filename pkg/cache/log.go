@@ -24,7 +24,7 @@ type Page struct {
 
 // Log has the latest changes of a service that this process was notified of (change feed). Each replica
 // has a log of its own, and a follower may ask any replica, because PostgreSQL notifies every replica of
-// every change (pkg/pg/changefeed.go).
+// every change (pkg/pg/cache/feed.go).
 type Log struct {
 	mu   sync.Mutex
 	name string

@@ -57,7 +57,7 @@ func (db *DB) registerMetrics() error {
 			o.ObserveInt64(connections, int64(n), of, metric.WithAttributes(attribute.String("state", state)))
 		}
 		o.ObserveFloat64(waits, (pool.EmptyAcquireWaitTime() + db.tenantQuota.waitTime()).Seconds(), of)
-		if since, known := db.listener.age(); known {
+		if since, known := db.NotificationAge(); known {
 			o.ObserveFloat64(age, since.Seconds(), of)
 		}
 		tables, err := sizes(ctx)
@@ -98,6 +98,6 @@ func (db *DB) Close() {
 	if db.metrics != nil {
 		_ = db.metrics.Unregister() // never fails
 	}
-	db.listener.release()
+	db.Listener.Close()
 	db.Pool.Close()
 }

@@ -1,8 +1,8 @@
 // Package pg opens the schema of a service in PostgreSQL and runs its queries (connection pool, pgx).
 // One service owns one schema under one role. The queries of its store call One, All and Exec, which
 // turn errors of the driver into those of pkg/apierr/catalog.go. Queries are in query.go,
-// transactions in tx.go, migrations in migrate.go, caches in cache.go, and the parameters of
-// connections in connectionstring.go.
+// transactions in tx.go, migrations in migrate.go, and the parameters of connections in
+// connectionstring.go. pkg/pg/cache caches rows, which pkg/pg/listen keeps current.
 package pg
 
 import (
@@ -13,7 +13,6 @@ import (
 	"maps"
 	"net"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +23,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/pg/listen"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/telemetry"
 )
@@ -45,10 +45,8 @@ const maxConnIdle = 5 * time.Second
 // DB is a connection pool to the schema of one service.
 type DB struct {
 	*pgxpool.Pool
+	*listen.Listener
 	schema      string
-	channelsMu  sync.Mutex
-	channels    []*channel // the channels of notifications of the caches
-	listener    *listener
 	writes      atomic.Int64 // number of statements and transactions that may have written
 	tenantQuota *tenantQuota
 	metrics     metric.Registration
@@ -98,7 +96,7 @@ func connect(ctx context.Context, cfg Config, at connectionConfig, role string) 
 		return nil, err
 	}
 	db.tenantQuota = newTenantQuota(db.Stat().MaxConns())
-	db.listener = listenerAt(at)
+	db.Listener = listen.Shared(listenConfig(at.direct.ConnConfig))
 	if at.pooled {
 		if err := db.checkPool(ctx, cfg, role); err != nil {
 			db.Close()
@@ -116,7 +114,7 @@ func connect(ctx context.Context, cfg Config, at connectionConfig, role string) 
 // DB of another replica.
 func FromPool(pool *pgxpool.Pool) *DB {
 	return &DB{Pool: pool, tenantQuota: newTenantQuota(pool.Stat().MaxConns()),
-		listener: newListener(pool.Config().ConnConfig)}
+		Listener: listen.New(listenConfig(pool.Config().ConnConfig))}
 }
 
 // keepalives make the server end the session of a client, and release its locks, about ten seconds
@@ -124,6 +122,14 @@ func FromPool(pool *pgxpool.Pool) *DB {
 // at once.
 var keepalives = map[string]string{"tcp_keepalives_idle": "4", "tcp_keepalives_interval": "2",
 	"tcp_keepalives_count": "3"}
+
+// listenConfig returns the configuration of the connection that listens to notifications.
+func listenConfig(config *pgx.ConnConfig) *pgx.ConnConfig {
+	config = config.Copy()
+	maps.Copy(config.RuntimeParams, keepalives)
+	config.RuntimeParams["application_name"] = "doorward-listen"
+	return config
+}
 
 // sessionParameters are the parameters of the sessions of a service.
 func sessionParameters(cfg Config, role string) map[string]string {

@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/doorward/doorward/pkg/apierr"
-	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
 )
 
@@ -24,7 +23,8 @@ type Tx struct {
 	conn          *pgxpool.Conn // nil before the transaction has begun
 	tenant        id.ID         // the tenant whose quota the connection uses
 	queue         []statement
-	invalidations []invalidation
+	notifications map[string]map[string]bool // payloads by channel
+	onEnd         []func(ctx context.Context, committed bool)
 	wrote         bool // it may have written: it ran other statements than Exec without an effect
 }
 
@@ -52,11 +52,8 @@ func (db *DB) tryTx(ctx context.Context, fn func(*Tx) error) error {
 	tx := &Tx{db: db}
 	commits := false
 	defer func() {
-		for _, i := range tx.invalidations {
-			i.invalidate(i.ref)
-			if i.ends && commits {
-				caller.End(ctx, i.ref.Tenant, i.ref.ID)
-			}
+		for _, fn := range tx.onEnd {
+			fn(ctx, commits)
 		}
 	}()
 	defer tx.end(ctx)
@@ -248,36 +245,34 @@ func (tx *Tx) commit(ctx context.Context) error {
 	return err
 }
 
-// invalidation is a call of InvalidateAfter.
-type invalidation struct {
-	channel    string
-	ref        id.Ref
-	invalidate func(id.Ref)
-	ends       bool // the client that has made the change must see it at once on every replica (caller.End)
+// OnEnd calls fn when the transaction has ended, also if it fails. It is committed if its COMMIT was sent,
+// even if the answer was lost.
+func (tx *Tx) OnEnd(fn func(ctx context.Context, committed bool)) { tx.onEnd = append(tx.onEnd, fn) }
+
+// maxPayloads is how many notifications a transaction sends on a channel. One that has more sends a single
+// empty payload.
+const maxPayloads = 1000
+
+// Notify adds a notification (NOTIFY), which PostgreSQL sends with the commit. A transaction sends the same
+// payload once.
+func (tx *Tx) Notify(channel, payload string) {
+	if tx.notifications == nil {
+		tx.notifications = map[string]map[string]bool{}
+	}
+	if tx.notifications[channel] == nil {
+		tx.notifications[channel] = map[string]bool{}
+	}
+	tx.notifications[channel][payload] = true
 }
 
-func (tx *Tx) invalidateAfter(i invalidation) { tx.invalidations = append(tx.invalidations, i) }
-
-// maxNamed is how many resources a transaction names in its notifications of a channel. One that
-// changes more sends an empty payload, which clears the caches.
-const maxNamed = 1000
-
-// queueNotifications queues the notifications of the resources of InvalidateAfter, which PostgreSQL
-// sends with the commit.
+// queueNotifications queues the notifications of Notify.
 func (tx *Tx) queueNotifications() {
-	named := map[string]map[string]bool{} // payloads by channel
-	for _, i := range tx.invalidations {
-		if named[i.channel] == nil {
-			named[i.channel] = map[string]bool{}
-		}
-		named[i.channel][formatChanged(i.ref)] = true
-	}
 	var channels, payloads []string
-	for channel, refs := range named {
-		if len(refs) > maxNamed {
-			refs = map[string]bool{"": true}
+	for channel, distinct := range tx.notifications {
+		if len(distinct) > maxPayloads {
+			distinct = map[string]bool{"": true}
 		}
-		for payload := range refs {
+		for payload := range distinct {
 			channels, payloads = append(channels, channel), append(payloads, payload)
 		}
 	}

@@ -152,7 +152,7 @@ func TestWhatATransactionTakes(t *testing.T) {
 			tx.Queue(insertNote, tenant, tenant, "a")
 			var batch pg.Batch
 			var found []note
-			pg.QueueAll(&batch, &found, readNote, tenant, tenant)
+			pg.QueueAll(&batch, &found, `SELECT tenant_id, id, text FROM notes WHERE tenant_id = $1 AND id = $2`, tenant, tenant)
 			if err := pg.ExecBatch(ctx, tx, &batch); err != nil || len(found) != 1 {
 				t.Errorf("the batch returned %v and read %v", found, err)
 			}

@@ -59,7 +59,7 @@ func newLabelCache(now func() time.Time) *cache.Cache[string, id.Ref] {
 
 // ApplicationByDNSLabel returns the application with a DNS label, of any tenant, or
 // apierr.NotFound, from the cache. A change by this process is visible at once, a change by
-// another process when its notification has arrived (pkg/pg/cache.go).
+// another process when its notification has arrived (pkg/pg/cache/cache.go).
 func (s *Store) ApplicationByDNSLabel(ctx context.Context, label string) (applicationapi.Application, error) {
 	ref, err := s.labels.Get(ctx, label, func(ctx context.Context) (id.Ref, error) {
 		a, err := s.applicationByDNSLabel(ctx, label)

@@ -15,6 +15,7 @@ import (
 	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
+	pgcache "github.com/doorward/doorward/pkg/pg/cache"
 	"github.com/doorward/doorward/pkg/purge/purgesql"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -37,10 +38,10 @@ type Store struct {
 	purgesql.Purger
 	db             *pg.DB
 	outbox         *outbox.Outbox
-	loginOrders    *pg.Cache[loginOrderRow]
-	loginOrderFeed *pg.Feed
+	loginOrders    *pgcache.Cache[loginOrderRow]
+	loginOrderFeed *pgcache.Feed
 
-	applications *pg.Cache[applicationapi.Application]
+	applications *pgcache.Cache[applicationapi.Application]
 	labels       *cache.Cache[string, id.Ref]
 }
 
@@ -51,12 +52,12 @@ const loginOrderCacheSize = 50_000
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
 		Purger: purgesql.NewPurger(db), db: db, outbox: outbox.New(db, "application", now),
-		loginOrders: pg.NewCacheWithin(db, pg.FreshBounds(loginOrderCacheSize), "application.loginOrders", loginOrderChannel,
+		loginOrders: pgcache.NewWithin(db, pgcache.FreshBounds(loginOrderCacheSize), "application.loginOrders", loginOrderChannel,
 			loginOrderQuery, loginOrderRow.dependsOn),
-		loginOrderFeed: pg.NewFeed(db, loginOrderChannel),
+		loginOrderFeed: pgcache.NewFeed(db, loginOrderChannel),
 		// An application has the ids of its default mappings, so that its cache entry is
 		// invalidated with its login order, too.
-		applications: pg.NewCache[applicationapi.Application](db, "application.applications", "application.applications",
+		applications: pgcache.New[applicationapi.Application](db, "application.applications", "application.applications",
 			applicationQuery, nil),
 		labels: newLabelCache(now),
 	}

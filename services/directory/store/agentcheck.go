@@ -55,7 +55,7 @@ func (s *Store) CheckingAgent(ctx context.Context, tenant, directory, account id
 func (tx *Tx) InsertCheck(_ context.Context, c AgentCheck) error {
 	tx.Queue(pg.Insert("agent_checks", `tenant_id, agent_id, id, external_id, username, password, trace, created_at,
 		taken_until`), pg.Named(c, pg.Args{"taken_until": c.CreatedAt}))
-	tx.Queue(`SELECT pg_notify($1, $2)`, ChecksChannel, c.AgentID.String())
+	tx.Notify(ChecksChannel, c.AgentID.String())
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
+	pgcache "github.com/doorward/doorward/pkg/pg/cache"
 	"github.com/doorward/doorward/pkg/purge/purgesql"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -39,17 +40,17 @@ type Store struct {
 	purgesql.Purger
 	db         *pg.DB
 	outbox     *outbox.Outbox
-	access     *pg.Cache[Access]
-	accessFeed *pg.Feed
+	access     *pgcache.Cache[Access]
+	accessFeed *pgcache.Feed
 }
 
 // New makes the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
 		Purger: purgesql.NewPurger(db), db: db, outbox: outbox.New(db, "directory", now),
-		access: pg.NewCacheWithin(db, pg.FreshBounds(accessCacheSize), "directory.access", accessChannel, accessQuery,
+		access: pgcache.NewWithin(db, pgcache.FreshBounds(accessCacheSize), "directory.access", accessChannel, accessQuery,
 			Access.directory),
-		accessFeed: pg.NewFeed(db, accessChannel),
+		accessFeed: pgcache.NewFeed(db, accessChannel),
 	}
 }
 
@@ -60,7 +61,7 @@ func (s *Store) Outbox() *outbox.Outbox { return s.outbox }
 type Tx struct {
 	*outbox.Tx
 	counter.Counters
-	access       *pg.Cache[Access]
+	access       *pgcache.Cache[Access]
 	mixedScripts []directoryapi.Account // mixedscript.go
 }
 

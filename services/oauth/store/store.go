@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
+	pgcache "github.com/doorward/doorward/pkg/pg/cache"
 	"github.com/doorward/doorward/pkg/purge/purgesql"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -35,15 +36,15 @@ type Store struct {
 	db     *pg.DB
 	outbox *outbox.Outbox
 
-	apiKeys         *pg.Cache[APIKey] // of all tenants
-	apiKeyFeed      *pg.Feed
-	policies        *pg.Cache[Policy]
-	signingKeys     *pg.Cache[SigningKey]
-	openIDProviders *pg.Cache[OpenIDProvider]
-	openIDClients   *pg.Cache[OpenIDClient]
-	clientSecrets   *pg.Cache[ClientSecret]
-	webConfigs      *pg.Cache[WebConfig]
-	tokens          map[TokenKind]*pg.Cache[Token]
+	apiKeys         *pgcache.Cache[APIKey] // of all tenants
+	apiKeyFeed      *pgcache.Feed
+	policies        *pgcache.Cache[Policy]
+	signingKeys     *pgcache.Cache[SigningKey]
+	openIDProviders *pgcache.Cache[OpenIDProvider]
+	openIDClients   *pgcache.Cache[OpenIDClient]
+	clientSecrets   *pgcache.Cache[ClientSecret]
+	webConfigs      *pgcache.Cache[WebConfig]
+	tokens          map[TokenKind]*pgcache.Cache[Token]
 }
 
 // tokenCacheSize is twice the number of tokens of a kind that are cached, half a kilobyte
@@ -66,25 +67,25 @@ const signingKeyCacheSize = 1 << 14
 
 // New returns the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
-	tokens := func(name string, kind TokenKind) *pg.Cache[Token] {
-		return pg.NewCacheWithin[Token](db, pg.FreshBounds(tokenCacheSize), name, "oauth.tokens", kind.selectByID(), nil)
+	tokens := func(name string, kind TokenKind) *pgcache.Cache[Token] {
+		return pgcache.NewWithin[Token](db, pgcache.FreshBounds(tokenCacheSize), name, "oauth.tokens", kind.selectByID(), nil)
 	}
 	return &Store{
 		Purger: purgesql.NewPurger(db), db: db, outbox: outbox.New(db, "oauth", now),
-		apiKeys:    pg.NewCacheWithin[APIKey](db, pg.FreshBounds(apiKeyCacheSize), "oauth.apiKeys", apiKeyChannel, "", nil),
-		apiKeyFeed: pg.NewFeed(db, apiKeyChannel),
-		policies: pg.NewCacheWithin[Policy](db, pg.FreshBounds(policyCacheSize), "oauth.policies", "oauth.policies",
+		apiKeys:    pgcache.NewWithin[APIKey](db, pgcache.FreshBounds(apiKeyCacheSize), "oauth.apiKeys", apiKeyChannel, "", nil),
+		apiKeyFeed: pgcache.NewFeed(db, apiKeyChannel),
+		policies: pgcache.NewWithin[Policy](db, pgcache.FreshBounds(policyCacheSize), "oauth.policies", "oauth.policies",
 			policyQuery, nil),
-		signingKeys: pg.NewCacheWithin[SigningKey](db, pg.FreshBounds(signingKeyCacheSize), "oauth.signingKeys",
+		signingKeys: pgcache.NewWithin[SigningKey](db, pgcache.FreshBounds(signingKeyCacheSize), "oauth.signingKeys",
 			"oauth.signingKeys", signingKeysQuery, nil),
-		openIDProviders: pg.NewCacheWithin[OpenIDProvider](db, pg.FreshBounds(policyCacheSize), "oauth.openIdProviders",
+		openIDProviders: pgcache.NewWithin[OpenIDProvider](db, pgcache.FreshBounds(policyCacheSize), "oauth.openIdProviders",
 			"oauth.openIdProviders", openIDProviderQuery, nil),
-		openIDClients: pg.NewCacheWithin[OpenIDClient](db, pg.FreshBounds(policyCacheSize), "oauth.openIdClients",
+		openIDClients: pgcache.NewWithin[OpenIDClient](db, pgcache.FreshBounds(policyCacheSize), "oauth.openIdClients",
 			"oauth.openIdClients", openIDClientQuery, nil),
-		clientSecrets: pg.NewCacheWithin[ClientSecret](db, pg.FreshBounds(policyCacheSize), "oauth.clientSecrets",
+		clientSecrets: pgcache.NewWithin[ClientSecret](db, pgcache.FreshBounds(policyCacheSize), "oauth.clientSecrets",
 			"oauth.clientSecrets", clientSecretQuery, nil),
-		webConfigs: pg.NewCache[WebConfig](db, "oauth.webConfigs", "oauth.webConfigs", webConfigQuery, nil),
-		tokens: map[TokenKind]*pg.Cache[Token]{Access: tokens("oauth.accessTokens", Access),
+		webConfigs: pgcache.New[WebConfig](db, "oauth.webConfigs", "oauth.webConfigs", webConfigQuery, nil),
+		tokens: map[TokenKind]*pgcache.Cache[Token]{Access: tokens("oauth.accessTokens", Access),
 			Refresh: tokens("oauth.refreshTokens", Refresh)},
 	}
 }

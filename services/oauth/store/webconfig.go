@@ -51,7 +51,7 @@ func (s *Store) WebConfig(ctx context.Context, tenant, application id.ID) (WebCo
 }
 
 // CachedWebConfig is WebConfig from the cache. A change by this process is visible at once, a
-// change by another process when its notification has arrived (pkg/pg/cache.go).
+// change by another process when its notification has arrived (pkg/pg/cache/cache.go).
 func (s *Store) CachedWebConfig(ctx context.Context, tenant, application id.ID) (WebConfig, error) {
 	return s.webConfigs.One(ctx, id.Ref{Tenant: tenant, ID: application})
 }

@@ -1,4 +1,4 @@
-package pg_test
+package cache_test
 
 import (
 	"context"
@@ -6,12 +6,13 @@ import (
 
 	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/pg"
+	pgcache "github.com/doorward/doorward/pkg/pg/cache"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/worktest"
 )
 
 // source asks a feed as a service does.
-func source(feed *pg.Feed) cache.Source {
+func source(feed *pgcache.Feed) cache.Source {
 	return func(_ context.Context, after cache.Position) (cache.Page, error) {
 		return feed.After(after), nil
 	}
@@ -22,7 +23,7 @@ func TestAFeedReportsTheChangesOfOthers(t *testing.T) {
 	db, url := open(t)
 	refs := insertNotes(t, db, 2)
 	_ = newNoteCache(t, db) // its triggers
-	feed := pg.NewFeed(db, "notes")
+	feed := pgcache.NewFeed(db, "notes")
 	if page := feed.After(nil); !page.Behind {
 		t.Errorf("before it listens the feed reports %+v", page)
 	}
@@ -51,7 +52,7 @@ func TestAFeedReportsTheChangesOfOthers(t *testing.T) {
 func TestAFeedIsBehindWhileReportsAreLate(t *testing.T) {
 	t.Parallel()
 	db, _ := open(t)
-	feed := pg.NewFeed(db, "notes")
+	feed := pgcache.NewFeed(db, "notes")
 	hang, hangs := make(chan struct{}), make(chan struct{})
 	db.OnNotify("hang", func(string) {
 		close(hangs)

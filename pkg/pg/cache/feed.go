@@ -1,24 +1,25 @@
-package pg
+package cache
 
 import (
 	"sync/atomic"
 
 	"github.com/doorward/doorward/pkg/cache"
+	"github.com/doorward/doorward/pkg/pg"
 )
 
 // Feed reports the changes that PostgreSQL notifies of on a channel to other services which cache
 // answers of this service (cache.Answers).
 type Feed struct {
-	db        *DB
+	db        *pg.DB
 	log       *cache.Log
 	listening atomic.Bool // the notifications arrive
 }
 
 // NewFeed makes the feed of a channel, whose notifications are those of a Cache. It must be called
 // before Listen.
-func NewFeed(db *DB, channelName string) *Feed {
+func NewFeed(db *pg.DB, channelName string) *Feed {
 	f := &Feed{db: db, log: cache.NewLog()}
-	db.register(channelName, f.enable, f.append)
+	db.Subscribe(channelName, f.enable, f.append)
 	return f
 }
 
@@ -39,7 +40,7 @@ func (f *Feed) append(payload string) {
 // After returns the changes since a position: all that were committed more than maxStaleness ago. It
 // returns Behind if PostgreSQL has not confirmed that.
 func (f *Feed) After(position cache.Position) cache.Page {
-	if !f.db.listener.isCurrent(maxStaleness) || !f.listening.Load() {
+	if !f.db.NotifiedWithin(maxStaleness) || !f.listening.Load() {
 		return cache.Page{Behind: true}
 	}
 	return f.log.After(position)

@@ -1,11 +1,25 @@
-package pg_test
+package listen_test
 
 import (
 	"testing"
 
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/pg/pgtest"
+	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/worktest"
 )
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+func open(t *testing.T, url string) *pg.DB {
+	t.Helper()
+	db, err := pg.Open(t.Context(), pg.Config{URL: secure.Secret(url), Schema: "listens"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	return db
+}
 
 // heard counts the notifications that a database handle receives on a channel.
 func heard(db *pg.DB, channel string) <-chan string {
@@ -34,12 +48,8 @@ func awaitHeard(t *testing.T, db *pg.DB, channel, payload string, payloads <-cha
 // until the last of them ends.
 func TestServicesOfAProcessListenOverOneConnection(t *testing.T) {
 	t.Parallel()
-	first, url := open(t)
-	second, err := pg.Open(t.Context(), config(url))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(second.Close)
+	url := pgtest.New(t, nil)
+	first, second := open(t, url), open(t, url)
 	listening := func() int {
 		n, err := pg.Value[int](t.Context(), first,
 			`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'doorward-listen'`)

@@ -1,4 +1,4 @@
-package pg_test
+package cache_test
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
+	pgcache "github.com/doorward/doorward/pkg/pg/cache"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/worktest"
 )
@@ -64,7 +65,7 @@ func awaitReads(t *testing.T, db *pg.DB, count int) {
 }
 
 // newNoteCache makes a cache of notes. Each change of a note notifies of it, as another process would.
-func newNoteCache(t *testing.T, db *pg.DB) *pg.Cache[note] {
+func newNoteCache(t *testing.T, db *pg.DB) *pgcache.Cache[note] {
 	t.Helper()
 	for _, statement := range []string{
 		`CREATE FUNCTION notify_notes() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -75,11 +76,11 @@ func newNoteCache(t *testing.T, db *pg.DB) *pg.Cache[note] {
 			t.Fatal(err)
 		}
 	}
-	return pg.NewCache[note](db, "notes", "notes", readNote, nil)
+	return pgcache.New[note](db, "notes", "notes", readNote, nil)
 }
 
 // text is what the cache returns of a note.
-func text(t *testing.T, cache *pg.Cache[note], ref id.Ref) string {
+func text(t *testing.T, cache *pgcache.Cache[note], ref id.Ref) string {
 	t.Helper()
 	got, err := cache.All(t.Context(), ref)
 	if err != nil || len(got) != 1 {
@@ -88,13 +89,13 @@ func text(t *testing.T, cache *pg.Cache[note], ref id.Ref) string {
 	return got[0].Text
 }
 
-func isHeld(cache *pg.Cache[note], ref id.Ref) bool {
+func isHeld(cache *pgcache.Cache[note], ref id.Ref) bool {
 	_, held := cache.Peek(ref)
 	return held
 }
 
 // awaitHeld returns when the cache holds a note.
-func awaitHeld(t *testing.T, cache *pg.Cache[note], ref id.Ref) {
+func awaitHeld(t *testing.T, cache *pgcache.Cache[note], ref id.Ref) {
 	t.Helper()
 	worktest.Await(t, "the cache to hold the note", func() bool {
 		_ = text(t, cache, ref)
@@ -157,7 +158,7 @@ func TestARowIsReadAgainWhileReportsAreLate(t *testing.T) {
 	ref := insertNotes(t, db, 1)[0]
 	_ = newNoteCache(t, db) // its triggers
 	const staleness = 50 * time.Millisecond
-	cache := pg.NewCacheWithin[note](db, pg.Bounds{Rows: 100, MaxAge: time.Hour, MaxStaleness: staleness}, "recent", "notes", readNote, nil)
+	cache := pgcache.NewWithin[note](db, pgcache.Bounds{Rows: 100, MaxAge: time.Hour, MaxStaleness: staleness}, "recent", "notes", readNote, nil)
 	hang, hangs := make(chan struct{}), make(chan struct{})
 	db.OnNotify("hang", func(string) {
 		close(hangs)
@@ -328,15 +329,17 @@ func TestANotificationOfNoKeyEmptiesTheCache(t *testing.T) {
 	}
 }
 
+var errRefused = errors.New("refused")
+
 // A transaction notifies the other processes of what it invalidates with its commit, and of nothing
 // when it is rolled back.
 func TestATransactionNotifiesOfWhatItInvalidates(t *testing.T) {
 	t.Parallel()
 	db, _ := open(t)
 	refs := insertNotes(t, db, 2)
-	bounds, other := pg.Bounds{Rows: 10_000, MaxAge: time.Hour}, pg.FromPool(db.Pool)
-	here := pg.NewCacheWithin[note](db, bounds, "here", "notes", readNote, nil)
-	elsewhere := pg.NewCacheWithin[note](other, bounds, "elsewhere", "notes", readNote, nil)
+	bounds, other := pgcache.Bounds{Rows: 10_000, MaxAge: time.Hour}, pg.FromPool(db.Pool)
+	here := pgcache.NewWithin[note](db, bounds, "here", "notes", readNote, nil)
+	elsewhere := pgcache.NewWithin[note](other, bounds, "elsewhere", "notes", readNote, nil)
 	worktest.Start(t, db.Listen)
 	worktest.Start(t, other.Listen)
 	update := func(to string, refused error, invalidated ...id.Ref) {
@@ -353,7 +356,7 @@ func TestATransactionNotifiesOfWhatItInvalidates(t *testing.T) {
 		}
 	}
 	awaitHeld(t, elsewhere, refs[0])
-	update("refused ", errOfFunction, refs[0])
+	update("refused ", errRefused, refs[0])
 	for n := range 5 {
 		awaitHeld(t, here, refs[1])
 		awaitHeld(t, elsewhere, refs[1])
@@ -370,7 +373,7 @@ func TestATransactionNotifiesOfWhatItInvalidates(t *testing.T) {
 		t.Error("a transaction that was rolled back, or one of another note, has removed the note elsewhere")
 	}
 	many := refs[1:]
-	for range pg.MaxNamed {
+	for range 1000 { // more than a transaction names
 		many = append(many, id.Ref{Tenant: refs[1].Tenant, ID: id.New(time.Now())})
 	}
 	update("many ", nil, many...)
