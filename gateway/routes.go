@@ -164,6 +164,7 @@ G-O public  /oidc/:id/.well-known/openid-configuration               oauth      
 G-O public  /.well-known/oauth-authorization-server/oidc/:id         oauth         -
 G-O public  /oidc/:id/jwks                                           oauth         -
 -PO public  /oidc/:id/{token,introspect,revoke}                      oauth         -
+-PO public  /oidc/:id/{par,device_authorization}                     oauth         -
 GPO public  /oidc/:id/userinfo                                       oauth         -
 GP- hosted  /oidc/:id/{authorize,consent,device,logout}              idsite        -
 G-- hosted  /oidc/:id/authorize/{begin,resume}                       idsite        -

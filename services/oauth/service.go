@@ -54,7 +54,7 @@ type OpenID = openid.Service
 type Peers struct {
 	Directory   directoryapi.API
 	Application applicationapi.API
-	MFA         mfaapi.API
+	MFA         mfaapi.Contract
 }
 
 // Config has the addresses and the alias of the deployment, as clients know them.
@@ -71,7 +71,7 @@ func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time
 	svc := &Service{store: s, peers: peers, ring: ring, now: now, cfg: cfg,
 		accesses: newAccesses(peers, now), keyDerivations: newKeyDerivations(), tokens: newTokenCounter()}
 	svc.OpenID = openid.New(openid.Config{Store: s, Directory: peers.Directory, Application: peers.Application,
-		Ring: ring, Now: now, Base: cfg.Base,
+		Factors: peers.MFA, Ring: ring, Now: now, Base: cfg.Base,
 		Outbound: cfg.Outbound, Authenticate: svc.Authenticate, Count: svc.countGrant,
 		CheckLogin: func(ctx context.Context, request applicationapi.CheckAccess, login time.Time) error {
 			return svc.checkLogin(ctx, request, login, svc.checkAccess)

@@ -95,6 +95,11 @@ type API interface {
 	// store.
 	HasAccount(context.Context, HasAccountRequest) (HasAccountAnswer, error)
 
+	// LoginContext returns what a token may say of the place of an account: the names of its enabled groups in the
+	// account stores of an application, and the organization that its login named. It returns apierr.NotFound for
+	// the account, and leaves out an organization that was deleted.
+	LoginContext(context.Context, AskLoginContext) (LoginContext, error)
+
 	// ProviderLogin logs in the user of a social or OAuth provider (social login), in a directory
 	// of that provider that is an account store of the application. It returns apierr.NotFound
 	// for the application, NoSuchAccount for a disabled one, DirectoryTypeUnavailable where it
@@ -256,4 +261,25 @@ type ProviderLogin struct {
 type ProviderLoggedIn struct {
 	LoggedIn
 	IsNew bool `json:"isNew"` // the login created it
+}
+
+// AskLoginContext is the request for the place of an account.
+type AskLoginContext struct {
+	Tenant       id.ID `json:"tenant"`
+	Application  id.ID `json:"application"`
+	Account      id.ID `json:"account"`
+	Organization id.ID `json:"organization,omitzero"` // zero: the login named none
+}
+
+// LoginContext is the place of an account.
+type LoginContext struct {
+	Groups       []string           `json:"groups"` // in the order of their names
+	Organization *LoginOrganization `json:"organization,omitempty"`
+}
+
+// LoginOrganization is an organization as the claim organization has it.
+type LoginOrganization struct {
+	ID      id.ID  `json:"id"`
+	NameKey string `json:"nameKey"`
+	Name    string `json:"name"`
 }

@@ -63,6 +63,10 @@ func (c client) HasAccount(ctx context.Context, in HasAccountRequest) (HasAccoun
 	return rpc.Call[HasAccountRequest, HasAccountAnswer](ctx, c.Peer, "application.HasAccount", in)
 }
 
+func (c client) LoginContext(ctx context.Context, in AskLoginContext) (LoginContext, error) {
+	return rpc.Call[AskLoginContext, LoginContext](ctx, c.Peer, "application.LoginContext", in)
+}
+
 func (c client) ProviderLogin(ctx context.Context, in ProviderLogin) (ProviderLoggedIn, error) {
 	return rpc.Call[ProviderLogin, ProviderLoggedIn](ctx, c.Peer, "application.ProviderLogin", in)
 }
@@ -137,6 +141,7 @@ func Serve(router rpc.Router, api Contract) {
 	rpc.Serve(router, "application.AccessChanges", api.AccessChanges)
 	rpc.Serve(router, "application.Administrator", api.Administrator)
 	rpc.Serve(router, "application.HasAccount", api.HasAccount)
+	rpc.Serve(router, "application.LoginContext", api.LoginContext)
 	rpc.Serve(router, "application.ProviderLogin", api.ProviderLogin)
 	rpc.Serve(router, "application.ApplicationByDNSLabel", api.ApplicationByDNSLabel)
 	rpc.Serve(router, "application.LoginDirectories", api.LoginDirectories)

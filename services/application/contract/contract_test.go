@@ -88,6 +88,7 @@ func runAll(t *testing.T, s subject) {
 	t.Run("links", func(t *testing.T) { links(t, s) })
 	t.Run("access checks", func(t *testing.T) { accessChecks(t, s) })
 	t.Run("administrators", func(t *testing.T) { administrators(t, s) })
+	t.Run("login contexts", func(t *testing.T) { loginContexts(t, s) })
 	t.Run("hosted logins", func(t *testing.T) { hostedLogins(t, s) })
 	t.Run("homes", func(t *testing.T) { homes(t, s) })
 	t.Run("resets", func(t *testing.T) { resets(t, s) })

@@ -60,7 +60,7 @@ func (s *Service) Authorization(ctx context.Context, in oauthapi.AskAuthorizatio
 		return refused(out, err)
 	}
 	out.OtherAccount = !in.Account.IsZero() && out.HintSubject != "" &&
-		s.subject(r.client, in.Account) != out.HintSubject
+		r.subject(r.client, in.Account) != out.HintSubject
 	return out, nil
 }
 

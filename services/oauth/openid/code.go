@@ -39,7 +39,7 @@ func (s *Service) IssueCode(ctx context.Context, in oauthapi.IssueCode) (oauthap
 	case err != nil:
 		return oauthapi.IssuedCode{}, err
 	}
-	login, err := s.codeLogin(i, client, in)
+	login, err := i.codeLogin(client, in)
 	if err != nil {
 		return oauthapi.IssuedCode{}, err
 	}
@@ -69,7 +69,7 @@ func (s *Service) IssueCode(ctx context.Context, in oauthapi.IssueCode) (oauthap
 }
 
 // codeLogin checks what a code is asked for, and returns what its tokens are made of.
-func (s *Service) codeLogin(i issuer, client store.OpenIDClient, in oauthapi.IssueCode) (store.Login, error) {
+func (i issuer) codeLogin(client store.OpenIDClient, in oauthapi.IssueCode) (store.Login, error) {
 	v := client.Settings
 	switch {
 	case !slices.Contains(v.GrantTypes, grantCode):
@@ -80,7 +80,7 @@ func (s *Service) codeLogin(i issuer, client store.OpenIDClient, in oauthapi.Iss
 		return store.Login{}, refuse("invalid_request", "%s (S256)", errChallenge)
 	case v.RequirePushedAuthorizationRequests && in.Pushed == nil:
 		return store.Login{}, refuse("invalid_request", "the client must push its authorization requests (RFC 9126)")
-	case in.HintSubject != "" && s.subject(client, in.Account) != in.HintSubject:
+	case in.HintSubject != "" && i.subject(client, in.Account) != in.HintSubject:
 		return store.Login{}, refuse("login_required", "the request asks for another account than has logged in")
 	}
 	resource, err := i.target(in.Resource)

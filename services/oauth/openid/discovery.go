@@ -17,12 +17,12 @@ func (s *Service) Discovery(ctx context.Context, application id.ID) (map[string]
 	if err != nil {
 		return nil, err
 	}
-	scopes := slices.Clone(offeredScopes)
+	scopes := slices.Clone(builtinScopes)
 	for _, scope := range i.provider.Settings.Scopes {
 		scopes = append(scopes, scope.Name)
 	}
 	claims := []string{"sub", "iss", "aud", "exp", "iat", "auth_time", "nonce", "acr", "amr"}
-	for _, scope := range offeredScopes {
+	for _, scope := range builtinScopes {
 		for name := range scopeClaims[scope] {
 			claims = append(claims, name)
 		}
@@ -76,9 +76,6 @@ func (s *Service) Discovery(ctx context.Context, application id.ID) (map[string]
 		"revocation_endpoint_auth_signing_alg_values_supported":    secure.SigningAlgorithms,
 	}, nil
 }
-
-// offeredScopes are the built-in scopes that have an effect.
-var offeredScopes = []string{scopeOpenID, "profile", "email", scopeOffline}
 
 // acrValues are the values of the claim acr that the hosted pages give.
 var acrValues = []string{"urn:doorward:acr:password", "urn:doorward:acr:mfa", "urn:doorward:acr:passkey"}

@@ -97,9 +97,9 @@ func (s *Service) Introspect(ctx context.Context, in Call) (map[string]any, erro
 	}
 	if !t.AccountID.IsZero() {
 		out["username"] = account.Username
-		i.accountClaims(out, account, t.Token.Scopes, nil, inAccessToken)
+		err = s.accountClaims(ctx, i, out, account, t.Token.Login, t.Token.Scopes, nil, inAccessToken)
 	}
-	return out, nil
+	return out, err
 }
 
 // introspectRefresh says whether a refresh token of the caller is active.
@@ -126,7 +126,7 @@ func (s *Service) introspectRefresh(ctx context.Context, i issuer, caller store.
 		return nil, err
 	}
 	return map[string]any{
-		"active": true, "iss": i.url, "client_id": caller.ClientID, "sub": s.subject(caller, g.AccountID),
+		"active": true, "iss": i.url, "client_id": caller.ClientID, "sub": i.subject(caller, g.AccountID),
 		"exp":   t.ExpiresAt.Unix(),
 		"scope": joinScopes(g.Login.Scopes),
 	}, nil
@@ -232,8 +232,11 @@ func (s *Service) UserInfo(ctx context.Context, in Call) (UserInfo, error) {
 		return UserInfo{}, apierr.Forbidden.Because("the access token does not have the scope openid").With("error",
 			"insufficient_scope")
 	}
-	out := UserInfo{Claims: map[string]any{"sub": s.subject(client, account.ID)}}
-	i.accountClaims(out.Claims, account, t.Token.Scopes, t.Token.Login.Claims.UserInfo, inUserInfo)
+	out := UserInfo{Claims: map[string]any{"sub": i.subject(client, account.ID)}}
+	if err := s.accountClaims(ctx, i, out.Claims, account, t.Token.Login, t.Token.Scopes,
+		t.Token.Login.Claims.UserInfo, inUserInfo); err != nil {
+		return UserInfo{}, err
+	}
 	if client.Settings.UserinfoSignedResponseAlg == nil {
 		return out, nil
 	}

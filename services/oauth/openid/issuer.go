@@ -7,6 +7,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
@@ -15,6 +16,7 @@ type issuer struct {
 	app      applicationapi.Application
 	provider store.OpenIDProvider
 	url      string // the iss of its tokens
+	salt     secure.Secret
 }
 
 func (i issuer) ref() id.Ref { return id.Ref{Tenant: i.app.TenantID, ID: i.app.ID} }
@@ -36,5 +38,9 @@ func (s *Service) issuerOf(ctx context.Context, app applicationapi.Application) 
 	if err == nil && (app.Status != directoryapi.Enabled || i.provider.Settings.Status != directoryapi.Enabled) {
 		err = apierr.NotFound
 	}
+	if err != nil {
+		return i, err
+	}
+	i.salt, err = s.salt(ctx, app.TenantID)
 	return i, err
 }

@@ -121,7 +121,7 @@ func (s *Service) LogoutToken(ctx context.Context, in oauthapi.AskLogoutToken) (
 	}
 	now := s.Now()
 	claims := secure.Claims{
-		"iss": i.url, "sub": s.subject(client, in.Account), "aud": client.ClientID, "iat": now.Unix(),
+		"iss": i.url, "sub": i.subject(client, in.Account), "aud": client.ClientID, "iat": now.Unix(),
 		"exp": now.Add(logoutTokenAge).Unix(), "jti": in.JTI, "events": map[string]any{logoutEvent: map[string]any{}},
 	}
 	if in.Session != "" {

@@ -136,7 +136,11 @@ func (p *party) code(change func(*oauthapi.IssueCode)) string {
 	return issued.Code.Reveal()
 }
 
-func (p *party) redeem(code string) openid.Call {
+func (p *party) redeem(code string, redirect ...string) openid.Call {
+	if len(redirect) > 0 {
+		return p.call("/token", "grant_type", "authorization_code", "code", code, "redirect_uri", redirect[0], "code_verifier",
+			verifier)
+	}
 	return p.call("/token", "grant_type", "authorization_code", "code", code, "redirect_uri", callback, "code_verifier",
 		verifier)
 }

@@ -112,7 +112,7 @@ func (i issuer) kept(client store.OpenIDClient, text []byte, granted []string) (
 // scopesOfClaim returns the scopes by each of which a claim is given. A mapped claim without scopes goes with openid.
 func (i issuer) scopesOfClaim(name string) (scopes []string) {
 	for scope, claims := range scopeClaims {
-		if claims[name] != nil {
+		if claims[name] != "" {
 			scopes = append(scopes, scope)
 		}
 	}

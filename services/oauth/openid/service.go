@@ -12,9 +12,11 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth/store"
@@ -26,6 +28,7 @@ type Service struct {
 	privateKeys *cache.Cache[keyRef, secure.SigningKey]
 	firstKeys   singleflight.Group
 	fetched     *cache.Cache[string, fetchedKeys]
+	salts       *cache.Cache[id.ID, secure.Secret]
 	outbound    http.Client
 }
 
@@ -34,6 +37,7 @@ type Config struct {
 	Store       *store.Store
 	Directory   directoryapi.API
 	Application applicationapi.API
+	Factors     mfaapi.Hosted
 	Ring        *secure.Keyring
 	Now         func() time.Time
 	Base        href.Base
@@ -56,6 +60,8 @@ func New(cfg Config) *Service {
 			MaxAge: time.Hour, Now: cfg.Now}),
 		fetched: cache.New(cache.Config[string, fetchedKeys]{Name: "oauth.clientKeys", Size: 4096,
 			MaxAge: fetchedKeysAge, Now: cfg.Now}),
+		salts: cache.New(cache.Config[id.ID, secure.Secret]{Name: "oauth.salts", Size: 4096, MaxAge: time.Hour,
+			Now: cfg.Now}),
 		outbound: http.Client{Transport: cfg.Outbound.Transport(), CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse
 		}},

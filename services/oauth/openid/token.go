@@ -278,7 +278,10 @@ func (s *Service) encodeAccessToken(ctx context.Context, i issuer, client store.
 	}
 	claims := s.tokenClaims(i, client, *t)
 	if !t.AccountID.IsZero() {
-		i.accountClaims(claims, account, t.Token.Scopes, nil, inAccessToken)
+		err := s.accountClaims(ctx, i, claims, account, t.Token.Login, t.Token.Scopes, nil, inAccessToken)
+		if err != nil {
+			return "", err
+		}
 	}
 	return s.sign(ctx, t.TenantID, i.provider.Settings.SigningAlgorithm, typeAccessToken, claims, t.ExpiresAt)
 }
@@ -288,7 +291,7 @@ const typeAccessToken = "at+jwt"
 // tokenClaims are the claims of an access token, as its JWT and introspection have them.
 func (s *Service) tokenClaims(i issuer, client store.OpenIDClient, t store.OpenIDToken) secure.Claims {
 	claims := secure.Claims{
-		"iss": i.url, "sub": s.subject(client, t.AccountID), "aud": t.Token.Audience, "client_id": client.ClientID,
+		"iss": i.url, "sub": i.subject(client, t.AccountID), "aud": t.Token.Audience, "client_id": client.ClientID,
 		"iat": t.IssuedAt.Unix(), "exp": t.ExpiresAt.Unix(), "jti": t.ID.String(),
 	}
 	if len(t.Token.Scopes) > 0 {
@@ -320,27 +323,6 @@ func (s *Service) loginClaims(claims secure.Claims, login store.Login) {
 	}
 }
 
-// subject returns the sub of an account for a client: its id, or a pairwise one (OpenID Connect Core, section 8.1).
-// Of tokens of a client itself it is the client_id.
-func (s *Service) subject(client store.OpenIDClient, account id.ID) string {
-	if account.IsZero() {
-		return client.ClientID
-	}
-	if client.Settings.SubjectType != subjectPairwise {
-		return account.String()
-	}
-	sector := client.ClientID
-	switch {
-	case client.Settings.SectorIdentifierURI != nil:
-		sector = hostOf(*client.Settings.SectorIdentifierURI)
-	case len(client.Settings.RedirectURIs) > 0:
-		sector = hostOf(client.Settings.RedirectURIs[0])
-	}
-	// The salt is the application, which stays for as long as its accounts: a new master key changes no sub.
-	sum := sha256.Sum256([]byte(sector + "\x00" + account.String() + "\x00" + client.ApplicationID.String()))
-	return base64.RawURLEncoding.EncodeToString(sum[:])
-}
-
 // idToken returns the ID token of an answer (OpenID Connect Core, section 2).
 func (s *Service) idToken(ctx context.Context, r request, allowed issue, account directoryapi.Account,
 	access secure.Secret) (secure.Secret, error) {
@@ -355,7 +337,7 @@ func (s *Service) idToken(ctx context.Context, r request, allowed issue, account
 	half := sha256.Sum256([]byte(access.Reveal()))
 	expires := r.now.Add(ttl)
 	claims := secure.Claims{
-		"iss": r.url, "sub": s.subject(r.client, account.ID), "aud": r.client.ClientID, "iat": r.now.Unix(),
+		"iss": r.url, "sub": r.subject(r.client, account.ID), "aud": r.client.ClientID, "iat": r.now.Unix(),
 		"exp":     expires.Unix(),
 		"at_hash": base64.RawURLEncoding.EncodeToString(half[:len(half)/2]),
 	}
@@ -366,7 +348,10 @@ func (s *Service) idToken(ctx context.Context, r request, allowed issue, account
 	if allowed.login.Session != "" {
 		claims["sid"] = allowed.login.Session
 	}
-	r.accountClaims(claims, account, allowed.scopes, allowed.login.Claims.IDToken, inIDToken)
+	if err := s.accountClaims(ctx, r.issuer, claims, account, allowed.login, allowed.scopes,
+		allowed.login.Claims.IDToken, inIDToken); err != nil {
+		return "", err
+	}
 	return s.sign(ctx, r.app.TenantID, r.idTokenAlgorithm(r.client), "JWT", claims, expires)
 }
 
