@@ -32,10 +32,9 @@ func (s *Service) Handlers() []events.Handler {
 
 // passwordChanged revokes all tokens of an account after a change of its password (sign out
 // everywhere, end all sessions; docs/interface/accounts.md#password-reset). Where an
-// administrator has set the password, the policy of the application decides. A session of
-// single sign-on is ended at its next use (services/idsite/journey/session.go). The change is committed
-// before the tokens are deleted, so that a login that began before the change can no longer
-// store tokens.
+// administrator has set the password, the policy of the application decides. Sessions of single
+// sign-on are ended by the idsite service (services/idsite/handlers.go). The change is committed before
+// the tokens are deleted, so that a login that began before the change can no longer store tokens.
 func (s *Service) passwordChanged(ctx context.Context, e events.Envelope, event events.PasswordChanged) error {
 	change := store.PasswordChange{TenantID: event.Tenant, AccountID: event.Account, ChangedAt: e.At,
 		ExpiresAt: e.At.Add(maxRequestDuration)}

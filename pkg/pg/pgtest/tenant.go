@@ -21,7 +21,8 @@ var allowedAcrossTenants = []struct {
 	{regexp.MustCompile(`_at <=? \$1\b.* LIMIT |\w+ >= \$1 AND \w+ < \$2.* LIMIT `),
 		"a worker takes a batch of all tenants by age"},
 	{regexp.MustCompile(`FROM outbox (ORDER BY seq )?LIMIT (\$1|1)`), "the relay sends, and counts, the events of all tenants in their order"},
-	{regexp.MustCompile(`^SELECT count\(\*\) .*FROM \(SELECT created_at FROM deliveries WHERE finished_at IS NULL AND kind = ANY \(\$2\) LIMIT \$1\) AS waiting$`),
+	{regexp.MustCompile(`^SELECT count\(\*\) .*FROM \(SELECT created_at FROM deliveries ` +
+		`WHERE finished_at IS NULL AND kind = ANY \(\$2\) LIMIT \$1\) AS waiting$`),
 		"a metric counts the deliveries of all tenants"},
 	{regexp.MustCompile(`^SELECT count\(\*\) FROM smtp_servers WHERE opened_at IS NOT NULL AND status = 'ENABLED'$`),
 		"a metric counts the circuit breakers of all tenants"},

@@ -59,8 +59,9 @@ type Delivery struct {
 	CreatedAt   time.Time
 }
 
-const deliveryColumns = `tenant_id, id, event_id, kind, workflow, account_id, application_id, challenge_id, client_id,
-	session_id, number, message, token_sealed, expires_at, attempted_at, request_id, trace, language, state, failures, leased_by, last_error, created_at`
+const deliveryColumns = `tenant_id, id, event_id, kind, workflow, account_id, application_id, challenge_id,
+	client_id, session_id, number, message, token_sealed, expires_at, attempted_at, request_id, trace, language, state,
+	failures, leased_by, last_error, created_at`
 
 // Waiting counts the deliveries of some kinds that are not done, at most a number, and
 // returns when the oldest of the counted ones was added; nil where there is none.
