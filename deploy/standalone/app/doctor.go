@@ -132,14 +132,14 @@ func (d *doctor) database(ctx context.Context, schema pg.Config) {
 	if schema.URL == "" {
 		return // reported as configuration
 	}
-	pending, err := pg.Pending(ctx, schema)
+	state, err := pg.ReadMigrations(ctx, schema)
 	if err != nil {
 		d.add(name, "failed", "start PostgreSQL, correct DATABASE_URL, or run doorward migrate where there is no schema yet",
 			"%v", err)
 		return
 	}
-	if len(pending) > 0 {
-		d.add(name, "failed", "run doorward migrate", "the schema lacks %s", strings.Join(pending, ", "))
+	if len(state.Pending) > 0 {
+		d.add(name, "failed", "run doorward migrate", "the schema lacks %s", strings.Join(state.Pending, ", "))
 		return
 	}
 	db, err := pg.OpenWithoutMigrating(ctx, schema)

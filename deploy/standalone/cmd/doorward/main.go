@@ -57,10 +57,18 @@ func withVariables(command *cobra.Command, variables func(*env.Source)) *cobra.C
 }
 
 func migrate() *cobra.Command {
-	return withVariables(&cobra.Command{
+	var check bool
+	command := &cobra.Command{
 		Use: "migrate", Short: "migrate the schemas of all services and exit", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return app.Migrate(c.Context(), source, c.OutOrStdout()) },
-	}, app.MigrateVariables)
+		RunE: func(c *cobra.Command, _ []string) error {
+			if check {
+				return app.CheckMigrations(c.Context(), source, c.OutOrStdout())
+			}
+			return app.Migrate(c.Context(), source, c.OutOrStdout())
+		},
+	}
+	command.Flags().BoolVar(&check, "check", false, "only say how many migrations are to do; exit status 1 if there are any")
+	return withVariables(command, app.MigrateVariables)
 }
 
 func doctor() *cobra.Command {
