@@ -166,6 +166,7 @@ func TestStandalone(t *testing.T) {
 	once("another start keeps everything", anotherStartKeepsEverything)
 	once("an operator makes an administrator's key, with and without a running process", anOperatorMakesAnAdministratorKey)
 	once("the process ends after its PostgreSQL", theProcessEndsAfterItsPostgreSQL)
+	once("the doctor looks at it, with and without its process", theDoctorLooksAtAStandalone)
 	once("the master keys of its data folder are rotated", masterKeysOfADataFolderAreRotated)
 }
 
