@@ -118,6 +118,7 @@ G-- key     /v1/accounts/:id/providerData                            directory  
 G-- key     /v1/accounts/:id/linkedAccounts                          directory     [account]
 G-- key     /v1/accounts/:id/accountLinks                            directory     [accountLink]
 G-- key     /v1/accounts/:id/applications                            application   [application]
+--D key     /v1/accounts/:id/lockout                                 application   -
 GP- key     /v1/accounts/:id/apiKeys                                 oauth         [apiKey]
 G-- key     /v1/accounts/:id/accessTokens                            oauth         [accessToken]
 G-- key     /v1/accounts/:id/refreshTokens                           oauth         [refreshToken]

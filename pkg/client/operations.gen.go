@@ -309,6 +309,11 @@ func (c *Client) DeleteAccount(ctx context.Context, account string, query ...url
 	return call0(ctx, c, http.MethodDelete, at("accounts", account), nil, query)
 }
 
+// DeleteAccountLockout: Lift the lockout of an account.
+func (c *Client) DeleteAccountLockout(ctx context.Context, account string, query ...url.Values) error {
+	return call0(ctx, c, http.MethodDelete, at("accounts", account, "lockout"), nil, query)
+}
+
 // ListAccountGroups: List the groups of an account.
 func (c *Client) ListAccountGroups(ctx context.Context, account string, query ...url.Values) iter.Seq2[*Group, error] {
 	return all[Group](ctx, c, at("accounts", account, "groups"), query)

@@ -1680,8 +1680,11 @@ type LoginExplanation struct {
 		// AccountStore A link to a resource.
 		AccountStore *Link `json:"accountStore,omitempty"`
 
-		// PasswordCompared Whether the password would be looked at.
+		// PasswordCompared The former name of `passwordWouldBeCompared`.
 		PasswordCompared bool `json:"passwordCompared"`
+
+		// PasswordWouldBeCompared Whether the attempt would compare the password.
+		PasswordWouldBeCompared bool `json:"passwordWouldBeCompared"`
 
 		// Refusal Why the login fails whatever the password is.
 		Refusal *LoginRefusal `json:"refusal"`
@@ -1722,6 +1725,33 @@ type LoginExplanation struct {
 
 	// Login The login name.
 	Login string `json:"login"`
+
+	// Throttle What the lockout after failed logins makes of it.
+	Throttle struct {
+		// AddressKnown Whether the login name has logged in at the address before; then only its own failures there count.
+		AddressKnown bool `json:"addressKnown"`
+
+		// Counters The counters of failed logins that are not zero.
+		Counters []struct {
+			// EndsAt When the window ends.
+			EndsAt time.Time `json:"endsAt"`
+
+			// Failures Failed logins in its window.
+			Failures int `json:"failures"`
+
+			// Limit What it counts for.
+			Limit string `json:"limit"`
+
+			// Most How many may fail.
+			Most int `json:"most"`
+		} `json:"counters"`
+
+		// Limit The limit that refuses the attempt.
+		Limit *string `json:"limit"`
+
+		// Until When that ends.
+		Until *time.Time `json:"until"`
+	} `json:"throttle"`
 }
 
 // LoginRefusal The error that a login answers; null where there is none.
@@ -2004,7 +2034,7 @@ type NewLoginAttempt struct {
 	// Type How `value` is made.
 	Type string `json:"type"`
 
-	// Value Base64 of the login name, a colon and the password.
+	// Value Base64 of the login name, a colon and the password; with `explain=true` the login name is enough.
 	Value string `json:"value"`
 }
 

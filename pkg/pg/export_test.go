@@ -1,4 +1,15 @@
 package pg
 
+import "context"
+
 // Writes returns how many writes the worker of Analyze knows of.
 func Writes(db *DB) int64 { return db.writes.Load() }
+
+// Try writes once, as Run does again and again.
+func (p *WriteProbe) Try(ctx context.Context) error { return p.try(ctx) }
+
+// MigrationLock is the key of the advisory lock of the migrations of a schema.
+func MigrationLock(schema string) int64 { return lockKey("migrate", schema) }
+
+// MayRun is mayRun.
+var MayRun = mayRun

@@ -2,6 +2,7 @@ package pg
 
 import (
 	"context"
+	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
@@ -20,29 +21,35 @@ import (
 // migrate runs the schema migrations of the service (goose) and returns the role that owns the
 // schema: doorward_<schema>, which is created on the first start if the login may create roles. If it
 // may not, the login itself owns the schema, and the role is empty. Replicas that start at the same
-// time wait for each other by an advisory lock.
-func migrate(ctx context.Context, cfg Config, at connectionConfig) (role string, err error) {
+// time wait for each other by an advisory lock. A schema that lacks nothing needs no lock, so that a
+// process starts while another release migrates. done is the number of migrations that were applied.
+func migrate(ctx context.Context, cfg Config, at connectionConfig) (role string, done int, err error) {
 	conn, err := at.connect(ctx)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	if err := checkSession(ctx, conn, cfg.Schema); err != nil {
-		return "", err
+		return "", 0, err
+	}
+	complete, err := isMigrated(ctx, conn, cfg)
+	if err != nil {
+		return "", 0, err
+	}
+	if complete {
+		role, err = existingRole(ctx, conn, cfg.Schema)
+		return role, 0, err
 	}
 	if err := awaitMigrationLock(ctx, conn, cfg.Schema); err != nil {
-		return "", err
+		return "", 0, err
 	}
 	role, err = ensureSchema(ctx, conn, cfg.Schema)
-	if err != nil {
-		return "", err
-	}
-	if len(cfg.Migrations) == 0 {
-		return role, nil
+	if err != nil || len(cfg.Migrations) == 0 {
+		return role, 0, err
 	}
 	path, err := ensureExtensions(ctx, conn, cfg)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	config := at.direct.ConnConfig.Copy()
 	config.RuntimeParams["search_path"] = path
@@ -53,13 +60,45 @@ func migrate(ctx context.Context, cfg Config, at connectionConfig) (role string,
 	config.OnNotice = logWarning
 	db := stdlib.OpenDB(*config)
 	defer func() { _ = db.Close() }()
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, mergedFolders(cfg.Migrations),
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, cfg.migrations(),
 		goose.WithAllowOutofOrder(true),
 		goose.WithTableName("migrations"))
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
-	return role, runMigrations(ctx, provider)
+	done, err = runMigrations(ctx, db, provider)
+	return role, done, err
+}
+
+// Migrate runs the schema migrations of a service, and returns how many were applied.
+func Migrate(ctx context.Context, cfg Config) (done int, err error) {
+	at, err := cfg.parse()
+	if err != nil {
+		return 0, err
+	}
+	_, done, err = migrate(ctx, cfg, at)
+	return done, err
+}
+
+// isMigrated reports whether the schema has all migrations of this release. A schema that is newer, and on which this
+// release may not run, is an error.
+func isMigrated(ctx context.Context, conn *pgx.Conn, cfg Config) (bool, error) {
+	if len(cfg.Migrations) == 0 {
+		return false, nil
+	}
+	state, err := readMigrations(ctx, conn, cfg)
+	if failure, ok := errors.AsType[*pgconn.PgError](err); ok && failure.Code == "42501" {
+		return false, nil // a login that does not inherit the rights of its role
+	}
+	if err != nil {
+		return false, err
+	}
+	return len(state.Pending) == 0, state.NewerError(cfg.Schema)
+}
+
+// existingRole returns the role that owns the schema, and an empty name where there is none.
+func existingRole(ctx context.Context, conn *pgx.Conn, schema string) (string, error) {
+	return Value[string](ctx, conn, `SELECT coalesce((SELECT rolname::text FROM pg_roles WHERE rolname = $1), '')`, roleOf(schema))
 }
 
 // awaitMigrationLock takes the advisory lock of the migrations of a schema, which ends with the
@@ -91,25 +130,47 @@ const (
 	lockPause    = time.Second
 )
 
-// runMigrations runs the migrations that are not applied yet.
-func runMigrations(ctx context.Context, provider *goose.Provider) error {
+// runMigrations runs the migrations that are not applied yet, and returns how many these were.
+func runMigrations(ctx context.Context, db *sql.DB, provider *goose.Provider) (done int, err error) {
 	for attempt := 1; ; attempt++ {
-		_, err := provider.Up(ctx)
+		n, err := runOnce(ctx, db, provider)
+		done += n
 		var failure *pgconn.PgError
 		if !errors.As(err, &failure) || failure.Code != "55P03" {
-			return err
+			return done, err
 		}
 		if attempt == lockAttempts {
-			return fmt.Errorf("other queries kept a table locked, one after the other; migrate again when those that pg_stat_activity "+
+			return done, fmt.Errorf("other queries kept a table locked, one after the other; migrate again when those that pg_stat_activity "+
 				"shows to run for seconds have ended: %w", err)
 		}
 		slog.WarnContext(ctx, "database migration waits for a lock, retrying", "attempt", attempt, "error", err.Error())
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return done, ctx.Err()
 		case <-time.After(lockPause):
 		}
 	}
+}
+
+// runOnce runs the migrations that are not applied yet. Each leaves the oldest release that may run on it in the
+// table of the migrations.
+func runOnce(ctx context.Context, db *sql.DB, provider *goose.Provider) (done int, err error) {
+	if _, err := provider.GetDBVersion(ctx); err != nil { // makes the table
+		return 0, err
+	}
+	for _, statement := range []string{
+		`ALTER TABLE migrations ADD COLUMN IF NOT EXISTS oldest_release text`,
+		`ALTER TABLE migrations ALTER COLUMN oldest_release SET DEFAULT '` + oldestRelease + `'`,
+	} {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return 0, err
+		}
+	}
+	results, err := provider.Up(ctx)
+	if partial, ok := errors.AsType[*goose.PartialError](err); ok {
+		return len(partial.Applied), err
+	}
+	return len(results), err
 }
 
 // logWarning logs the warnings that a migration raises.

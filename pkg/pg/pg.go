@@ -58,7 +58,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	role, err := migrate(ctx, cfg, at)
+	role, _, err := migrate(ctx, cfg, at)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the schema %q: %w", cfg.Schema, err)
 	}
@@ -76,11 +76,9 @@ func OpenWithoutMigrating(ctx context.Context, cfg Config) (*DB, error) {
 		return nil, err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	var role string
-	err = conn.QueryRow(ctx, `SELECT coalesce((SELECT rolname::text FROM pg_roles WHERE rolname = $1), '')`,
-		roleOf(cfg.Schema)).Scan(&role)
+	role, err := existingRole(ctx, conn, cfg.Schema)
 	if err != nil {
-		return nil, Error(err)
+		return nil, err
 	}
 	return connect(ctx, cfg, at, role)
 }
@@ -201,7 +199,8 @@ func (db *DB) Stop(context.Context) error {
 
 // Error turns an error of the driver into one of apierr: no row, and a foreign key without its row,
 // are NotFound; a unique violation is Exists; a database that cannot be reached, has no space
-// left or is a standby is Unavailable. Other errors are returned unchanged.
+// left, is a standby or lacks its files is Unavailable, with the cause and the SQLSTATE
+// (unavailable.go). Other errors are returned unchanged.
 func Error(err error) error {
 	if err == nil {
 		return nil
@@ -228,7 +227,8 @@ func Error(err error) error {
 			failure.Code == "57014",                          // statement_timeout, or the request was given up
 			failure.Code == "55P03",                          // lock_timeout
 			failure.Code == "40001", failure.Code == "40P01", // serialization failure and deadlock, also when repeated (tx.go)
-			failure.Code == "25006": // a standby
+			failure.Code == "25006", // a standby
+			failure.Code == "58P01": // the files of the server were replaced while it runs
 			return unavailable(err)
 		}
 		return err
@@ -244,7 +244,7 @@ func Error(err error) error {
 // unavailable returns apierr.Unavailable with the cause for the log; the client shall retry. A
 // request that has timed out may have spent its time elsewhere than in the database.
 func unavailable(err error) error {
-	reason := "the database cannot be reached; repeat the request later"
+	reason := unavailableReason(Code(err))
 	if errors.Is(err, context.DeadlineExceeded) {
 		reason = "the request took longer than it may; repeat it later"
 	}

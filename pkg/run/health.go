@@ -10,14 +10,35 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"slices"
+	"strings"
 	"time"
 )
 
-// Check adds a readiness check of /readyz.
-func (p *Process) Check(name string, fn func(context.Context) error) {
+// Degraded is the error of a readiness check of a process that still serves what it can: /readyz is 200 with the
+// status DEGRADED and this reason.
+type Degraded string
+
+func (d Degraded) Error() string { return string(d) }
+
+// readiness is the answer of /readyz.
+type readiness struct {
+	Ready    bool              `json:"ready"`
+	Status   string            `json:"status"` // READY, DEGRADED or NOT_READY
+	Reason   *string           `json:"reason"` // of DEGRADED
+	Problems map[string]string `json:"problems"`
+}
+
+// Check adds a readiness check of /readyz, or replaces the one with that name. remove takes it away again.
+func (p *Process) Check(name string, fn func(context.Context) error) (remove func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.checks[name] = fn
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.checks, name)
+	}
 }
 
 // opsHandler serves the private port: /healthz, the liveness probe, /readyz, the readiness probe,
@@ -32,12 +53,12 @@ func (p *Process) opsHandler() http.Handler {
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 		defer cancel()
-		problems := p.failedChecks(ctx)
+		answer := p.readiness(ctx)
 		w.Header().Set("Content-Type", "application/json")
-		if len(problems) > 0 {
+		if !answer.Ready {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"ready": len(problems) == 0, "problems": problems})
+		_ = json.NewEncoder(w).Encode(answer)
 	})
 	return mux
 }
@@ -67,20 +88,36 @@ func probe(address string) error {
 	return nil
 }
 
-// failedChecks runs the readiness checks, and returns the errors of those that failed, by name.
-func (p *Process) failedChecks(ctx context.Context) map[string]string {
-	problems := map[string]string{}
+// readiness runs the readiness checks.
+func (p *Process) readiness(ctx context.Context) readiness {
+	answer := readiness{Problems: map[string]string{}}
 	if !p.ready.Load() {
-		problems["process"] = "starting or stopping"
+		answer.Problems["process"] = "starting or stopping"
 	}
 	p.mu.Lock()
 	checks := make(map[string]func(context.Context) error, len(p.checks))
 	maps.Copy(checks, p.checks)
 	p.mu.Unlock()
+	var reasons []string
 	for name, check := range checks {
-		if err := check(ctx); err != nil {
-			problems[name] = err.Error()
+		err := check(ctx)
+		if degraded, ok := errors.AsType[Degraded](err); ok {
+			reasons = append(reasons, string(degraded))
+		} else if err != nil {
+			answer.Problems[name] = err.Error()
 		}
 	}
-	return problems
+	switch {
+	case len(answer.Problems) > 0:
+		answer.Status = "NOT_READY"
+		return answer
+	case len(reasons) > 0:
+		slices.Sort(reasons)
+		reason := strings.Join(reasons, "; ")
+		answer.Status, answer.Reason = "DEGRADED", &reason
+	default:
+		answer.Status = "READY"
+	}
+	answer.Ready = true
+	return answer
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -145,6 +146,17 @@ func (r *Keyring) Derived(keyID, purpose string) (Secret, error) {
 		return "", fmt.Errorf("%w (key id %q)", ErrSealed, keyID)
 	}
 	return Derive(Secret(root), purpose), nil
+}
+
+// KeyIDs returns the ids of the keys, the active one first.
+func (r *Keyring) KeyIDs() []string {
+	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(r.keys)), func(keyID string) bool { return keyID == r.active })
+	return slices.Insert(ids, 0, r.active)
+}
+
+// Only returns a keyring with one key of the ring, which must have it.
+func (r *Keyring) Only(keyID string) *Keyring {
+	return &Keyring{active: keyID, keys: map[string]cipher.AEAD{keyID: r.keys[keyID]}, roots: map[string][]byte{keyID: r.roots[keyID]}}
 }
 
 // ActiveKeyPrefix returns the prefix of every value that is sealed under the active key. Any other value must

@@ -8,7 +8,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
+	"sync/atomic"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -18,6 +21,7 @@ import (
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
@@ -56,9 +60,9 @@ type Service struct {
 	process *run.Process
 }
 
-// Open checks the configuration, opens the database and makes the HTTP application.
-// The service has the name of its schema.
-func Open(ctx context.Context, p *run.Process, cfg Config, database pg.Config) (*Service, error) {
+// Open checks the configuration, opens the database, checks the master key against the sealed columns of the
+// service, and makes the HTTP application. The service has the name of its schema.
+func Open[K any](ctx context.Context, p *run.Process, cfg Config, database pg.Config, sealed []secure.SealedColumn[K]) (*Service, error) {
 	common, err := cfg.Validate()
 	if err != nil {
 		return nil, err
@@ -67,16 +71,86 @@ func Open(ctx context.Context, p *run.Process, cfg Config, database pg.Config) (
 	if err != nil {
 		return nil, fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
 	}
-	db, err := pg.Open(ctx, database)
+	db, err := openDatabase(ctx, p, database)
 	if err != nil {
 		return nil, err
 	}
+	if err := awaitMasterKey(ctx, p, database.Schema, func() error { return reseal.EnsureCanaries(ctx, db, keyring, sealed...) }); err != nil {
+		return nil, err
+	}
 	s := &Service{Common: common, Keyring: keyring, DB: db, name: database.Schema, process: p}
-	p.OnClose(s.name+" database", db.Stop)
-	p.Check(s.name+" database", db.Ping)
 	s.Go("analyze", db.Analyze)
 	s.HTTP = rest.New(rest.Config{Service: s.name, Base: common.Base, Signer: common.Signer})
 	return s, nil
+}
+
+// openRetry is the pause between two attempts to open the database.
+const openRetry = time.Second
+
+// openDatabase opens the database of a service. While PostgreSQL is away it waits, with the reason in /readyz; what
+// waiting does not mend (pg.MayRecover) is an error.
+func openDatabase(ctx context.Context, p *run.Process, cfg pg.Config) (*pg.DB, error) {
+	check := "database " + cfg.Schema
+	var waits atomic.Value
+	waits.Store("it is being connected to, and its schema migrated")
+	p.Check(check, func(context.Context) error { return errors.New(waits.Load().(string)) })
+	for attempt := 1; ; attempt++ {
+		db, err := pg.Open(ctx, cfg)
+		if err == nil {
+			probe := pg.NewWriteProbe(db)
+			p.OnClose(cfg.Schema+" database", db.Stop)
+			p.Go(cfg.Schema+" write probe", probe.Run)
+			p.Check(check, func(ctx context.Context) error { return readiness(probe.Check(ctx)) })
+			return db, nil
+		}
+		if !pg.MayRecover(err) {
+			return nil, err
+		}
+		if attempt == 1 {
+			slog.WarnContext(ctx, "the database cannot be reached, waiting for it", "schema", cfg.Schema, "error", err.Error())
+		}
+		waits.Store(pg.Cause(err))
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(openRetry):
+		}
+	}
+}
+
+// awaitMasterKey waits until the master key is that of the secrets in the database, with the reason in /readyz: until
+// then the process must not seal.
+func awaitMasterKey(ctx context.Context, p *run.Process, schema string, check func() error) error {
+	var waits atomic.Value
+	waits.Store("it is being checked")
+	remove := p.Check("master key "+schema, func(context.Context) error { return errors.New(waits.Load().(string)) })
+	for attempt := 1; ; attempt++ {
+		err := check()
+		if err == nil {
+			remove()
+			return nil
+		}
+		if !errors.Is(err, reseal.ErrMasterKey) && !pg.MayRecover(err) {
+			return err
+		}
+		if attempt == 1 {
+			slog.ErrorContext(ctx, "the master key cannot be used, waiting", "schema", schema, "error", err.Error())
+		}
+		waits.Store(pg.Cause(err))
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(openRetry):
+		}
+	}
+}
+
+// readiness turns the error of a write probe into that of a readiness check.
+func readiness(err error) error {
+	if errors.Is(err, pg.ErrOnlyReads) {
+		return run.Degraded(pg.Reason(err))
+	}
+	return err
 }
 
 // Go runs a worker until the process ends.

@@ -5,6 +5,7 @@ package telemetry
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -54,7 +56,7 @@ func Start(ctx context.Context, process string, cfg Config, log io.Writer) (*Tel
 
 	t := &Telemetry{}
 	about := resource.NewSchemaless(attribute.String("service.name", serviceName(process)),
-		attribute.String("service.version", Version()))
+		attribute.String("service.version", Version()), attribute.String("service.instance.id", InstanceID()))
 	if cfg.Endpoint != "" {
 		exporter, err := otlptracehttp.New(ctx)
 		if err != nil {
@@ -100,6 +102,14 @@ func (t *Telemetry) Close(ctx context.Context) error {
 	}
 	return first
 }
+
+// InstanceID returns the id of this process, which is new at each start: a UUID of version 4.
+var InstanceID = sync.OnceValue(func() string {
+	var random [16]byte
+	_, _ = rand.Read(random[:]) // never fails
+	random[6], random[8] = random[6]&0x0f|0x40, random[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", random[:4], random[4:6], random[6:8], random[8:10], random[10:])
+})
 
 func serviceName(process string) string {
 	if name := os.Getenv("OTEL_SERVICE_NAME"); name != "" {

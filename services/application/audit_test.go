@@ -29,12 +29,14 @@ func TestLoginsAreAudited(t *testing.T) {
 	if _, err := x.service.CompleteLogin(t.Context(), complete); !errors.Is(err, apierr.NotFound) {
 		t.Fatal(err)
 	}
+	x.service.RecordPending()
 	tenant, app := x.tenant.String(), x.app.String()
 	want := []map[string]any{
-		{"by": "password", "application": app, "code": float64(apierr.WrongPassword.Code), "tenant": tenant, "client": home},
 		{"by": "password", "application": app, "account": other.String(), "tenant": tenant, "client": home},
 		{"by": "other", "application": app, "account": other.String(), "tenant": tenant},
 		{"by": "other", "application": complete.Application.String(), "code": 404.0, "tenant": tenant},
+		{"by": "password", "application": app, "code": float64(apierr.WrongPassword.Code), "tenant": tenant, "client": home,
+			"account": x.jo(t).String(), "directory": x.people.String()},
 	}
 	if found := log.Audited(t, "login"); !reflect.DeepEqual(found, want) {
 		t.Errorf("audited is\n%v, want\n%v", found, want)

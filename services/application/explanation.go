@@ -1,12 +1,16 @@
 package application
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/application/store"
 )
 
@@ -23,7 +27,28 @@ type Explanation struct {
 	Refusal *apierr.Error
 	// AfterPassword is the error of the attempt with the right password, or nil.
 	AfterPassword *apierr.Error
+	Throttle      ExplainedThrottle
 	Linking       ExplainedLinking
+}
+
+// ExplainedThrottle says what the lockout after failed logins makes of the attempt (throttle.go).
+type ExplainedThrottle struct {
+	Limit    string // that refuses the attempt, one of limitNames; empty: none
+	Until    time.Time
+	Known    bool // the login name has succeeded at the address, so that only its own failures there count
+	// Counters are those of the login name, at whatever address, and of the address.
+	Counters []ExplainedCounter
+}
+
+// maxExplainedCounters bounds the counters of an explanation.
+const maxExplainedCounters = 100
+
+// ExplainedCounter is a counter of failed logins with its window.
+type ExplainedCounter struct {
+	Limit    string // one of limitNames
+	Failures int
+	Most     int
+	EndsAt   time.Time
 }
 
 // ConsultedStore is an account store in the order of login, with the outcome of the login in it.
@@ -68,13 +93,28 @@ const (
 )
 
 // ExplainLogin explains what a login attempt would do. It refuses a body with the errors of
-// AttemptLogin, but verifies no password and changes nothing.
+// AttemptLogin, but needs and verifies no password, and changes nothing.
 func (s *Service) ExplainLogin(ctx context.Context, application directoryapi.Ref,
 	in LoginAttempt) (Explanation, error) {
-	c, err := in.parse()
+	c, err := in.withoutPassword().parse()
 	if err != nil {
 		return Explanation{}, err
 	}
+	return s.explain(ctx, application, c)
+}
+
+// withoutPassword returns the attempt with an empty password, if its value is only a login name.
+func (in LoginAttempt) withoutPassword() LoginAttempt {
+	decoded, ok := decodeBase64(in.Value.Value)
+	if !ok || len(decoded) == 0 || bytes.ContainsRune(decoded, ':') {
+		return in
+	}
+	in.Value.Value = secure.Secret(base64.StdEncoding.EncodeToString(append(decoded, ':')))
+	return in
+}
+
+// explain explains a login without its password.
+func (s *Service) explain(ctx context.Context, application directoryapi.Ref, c credentials) (Explanation, error) {
 	order, err := s.store.LoginOrder(ctx, application.Tenant, application.ID)
 	if err != nil {
 		return Explanation{}, err
@@ -84,6 +124,9 @@ func (s *Service) ExplainLogin(ctx context.Context, application directoryapi.Ref
 		err = apierr.NoSuchAccount.Because("the application is disabled; the attempt itself answers as for an unknown login")
 	} else if order, err = s.narrowLoginOrder(ctx, application, order, c.where); err == nil {
 		err = s.explainPassword(ctx, &e, application, order)
+		if err == nil || isOneOf(err, refusalsBeforePassword) {
+			err = s.explainThrottle(ctx, &e, application, err)
+		}
 	}
 	if isOneOf(err, refusalsBeforePassword) {
 		e.Refusal, err = apierr.From(err), nil
@@ -99,6 +142,7 @@ func (s *Service) ExplainLogin(ctx context.Context, application directoryapi.Ref
 var (
 	refusalsBeforePassword = []error{
 		apierr.NoSuchAccount, apierr.NoStores, apierr.OrgNoStores, apierr.NotMapped, apierr.OrganizationDisabled,
+		apierr.TooMany,
 	}
 	refusalsOfLinkedAccount = append(slices.Clip(refusalsAfterPassword), apierr.NoSuchAccount)
 )
@@ -131,6 +175,33 @@ func (s *Service) explainPassword(ctx context.Context, e *Explanation, applicati
 		e.AfterPassword, err = apierr.From(err), nil
 	}
 	return err
+}
+
+// explainThrottle explains the counters of failed logins. It returns the error of the limit that refuses the attempt,
+// else the refusal by the account stores.
+func (s *Service) explainThrottle(ctx context.Context, e *Explanation, application directoryapi.Ref, refusal error) error {
+	a := s.newAttempt(ctx, application, e.Login)
+	counters, err := s.store.LoginCounters(ctx, application.Tenant, a.loginAndIP)
+	if err != nil {
+		return err
+	}
+	a.known = s.isKnown(a, counters)
+	e.Throttle.Known = a.known
+	current, err := s.store.CurrentCounters(ctx, application.Tenant, a.loginAndIP, s.now(), maxExplainedCounters)
+	if err != nil {
+		return err
+	}
+	for _, c := range current {
+		e.Throttle.Counters = append(e.Throttle.Counters, ExplainedCounter{
+			Limit: limitNames[a.limitResult(c.LoginCounterKey)], Failures: c.Failures, Most: c.FailureLimit, EndsAt: c.EndsAt,
+		})
+	}
+	result, until := a.reachedLimit(counters, s.now())
+	if result == "" {
+		return refusal
+	}
+	e.Throttle.Limit, e.Throttle.Until = limitNames[result], until
+	return s.limitError(result, until)
 }
 
 // consultedStores returns the account stores in the order of login, with the outcome of the
@@ -176,7 +247,7 @@ func (s *Service) explainLinking(ctx context.Context, e *Explanation, applicatio
 		return err
 	}
 	l.Default = order.Linking.Default
-	if e.Found == nil || e.AfterPassword != nil {
+	if e.Found == nil || e.Refusal != nil || e.AfterPassword != nil {
 		l.Outcome, l.Reason = linksNotReached, "the attempt is refused before links are looked for"
 		return nil
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/doorward/doorward/pkg/events"
-	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/application/store"
 )
 
@@ -13,27 +12,42 @@ var EventSources = []string{"directory"}
 
 // Handlers returns the handlers of events of other services (event consumers).
 func (s *Service) Handlers() []events.Handler {
-	return []events.Handler{events.On(s.DirectoryDeleted), events.On(s.GroupDeleted)}
+	return []events.Handler{events.On(s.DirectoryDeleted), events.On(s.GroupDeleted), events.On(s.AccountDeleted), events.On(s.AccountsDeleted)}
 }
 
-// DirectoryDeleted deletes the mappings of a deleted directory and of its groups.
+// DirectoryDeleted deletes the mappings of a deleted directory and of its groups, and the failed logins of its
+// accounts.
 func (s *Service) DirectoryDeleted(ctx context.Context, e events.Envelope, event events.DirectoryDeleted) error {
-	return s.handleStoreDeleted(ctx, e, id.Ref{Tenant: event.Tenant, ID: event.Directory})
+	return s.once(ctx, e, func(tx *store.Tx) error {
+		if err := deleteStoreMappings(ctx, tx, event.Tenant, event.Directory); err != nil {
+			return err
+		}
+		return tx.ForgetFailedLoginsOfDirectory(ctx, event.Tenant, event.Directory)
+	})
+}
+
+// AccountDeleted deletes the failed logins of a deleted account.
+func (s *Service) AccountDeleted(ctx context.Context, e events.Envelope, event events.AccountDeleted) error {
+	return s.once(ctx, e, func(tx *store.Tx) error { return tx.ForgetFailedLogins(ctx, event.Tenant, event.Account) })
 }
 
 // GroupDeleted deletes the mappings of a deleted group.
 func (s *Service) GroupDeleted(ctx context.Context, e events.Envelope, event events.GroupDeleted) error {
-	return s.handleStoreDeleted(ctx, e, id.Ref{Tenant: event.Tenant, ID: event.Group})
+	return s.once(ctx, e, func(tx *store.Tx) error { return deleteStoreMappings(ctx, tx, event.Tenant, event.Group) })
 }
 
-// handleStoreDeleted deletes the mappings of an account store, unless an earlier delivery of
-// the event has done so (idempotent handler).
-func (s *Service) handleStoreDeleted(ctx context.Context, e events.Envelope, deleted id.Ref) error {
+// AccountsDeleted deletes the failed logins of many deleted accounts.
+func (s *Service) AccountsDeleted(ctx context.Context, e events.Envelope, event events.AccountsDeleted) error {
+	return s.once(ctx, e, func(tx *store.Tx) error { return tx.ForgetFailedLogins(ctx, event.Tenant, event.Accounts...) })
+}
+
+// once applies an event, unless an earlier delivery of it has done so (idempotent handler).
+func (s *Service) once(ctx context.Context, e events.Envelope, apply func(*store.Tx) error) error {
 	return s.store.Tx(ctx, func(tx *store.Tx) error {
 		seen, err := tx.Seen(ctx, e)
 		if err != nil || seen {
 			return err
 		}
-		return deleteStoreMappings(ctx, tx, deleted.Tenant, deleted.ID)
+		return apply(tx)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -113,18 +114,23 @@ func (s *Service) Login(ctx context.Context, in applicationapi.Login) (applicati
 func (s *Service) login(
 	ctx context.Context, application directoryapi.Ref, where directoryapi.StoreName, login string, password secure.Secret,
 ) (applicationapi.LoggedIn, error) {
-	logged, err := s.checkLogin(ctx, application, where, login, password)
-	auditLogin(ctx, "password", application, logged, err)
-	return logged, err
+	a := s.newAttempt(ctx, application, login)
+	logged, err := s.checkLogin(ctx, &a, application, where, login, password)
+	if err != nil {
+		s.noteFailure(ctx, application, login, a, err)
+		return logged, err
+	}
+	auditLogin(ctx, "password", application, slog.String("account", logged.Account.ID.String()))
+	return logged, nil
 }
 
 // checkLogin refuses a login after too many failures (lockout, throttle.go), looks the account
 // up and verifies its password (services/directory/login.go), counts the result, and follows
 // the account links (linking.go).
 func (s *Service) checkLogin(
-	ctx context.Context, application directoryapi.Ref, where directoryapi.StoreName, login string, password secure.Secret,
+	ctx context.Context, a *attempt, application directoryapi.Ref, where directoryapi.StoreName, login string,
+	password secure.Secret,
 ) (applicationapi.LoggedIn, error) {
-	a := s.newAttempt(ctx, application, login)
 	if !a.isAddressed {
 		s.noteMissingUserAddress(ctx, application)
 	}
@@ -135,12 +141,13 @@ func (s *Service) checkLogin(
 	if order, err = s.narrowIfEnabled(ctx, application, order, where); err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
-	if err := s.throttle(ctx, &a, counters); err != nil {
+	a.stores = order.Stores()
+	if err := s.throttle(ctx, a, counters); err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
 	anonymous := caller.From(ctx).Key == ""
 	authenticated, err := s.directories.Authenticate(ctx, directoryapi.Authenticate{
-		Tenant: application.Tenant, Stores: order.Stores(), Login: login, Password: password, Anonymous: anonymous,
+		Tenant: application.Tenant, Stores: a.stores, Login: login, Password: password, Anonymous: anonymous,
 	})
 	if err == nil {
 		err = s.checkStoreEnabled(ctx, order.EnabledStores(), authenticated)
@@ -161,7 +168,11 @@ func (s *Service) checkLogin(
 // second factor, without a password.
 func (s *Service) CompleteLogin(ctx context.Context, in applicationapi.CompleteLogin) (applicationapi.LoggedIn, error) {
 	logged, err := s.completeLogin(ctx, in)
-	auditLogin(ctx, "other", directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}, logged, err)
+	result := slog.String("account", logged.Account.ID.String())
+	if err != nil {
+		result = slog.Int("code", apierr.From(err).Code)
+	}
+	auditLogin(ctx, "other", directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}, result)
 	return logged, err
 }
 

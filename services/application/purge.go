@@ -13,11 +13,16 @@ const purgeInterval = time.Minute
 
 // Purger is the worker that purges (retention, cleanup) until ctx ends.
 func (s *Service) Purger(ctx context.Context) error {
-	return purge.Every(purgeInterval, "purge of login counters failed, retrying", s.Purge)(ctx)
+	return purge.Every(purgeInterval, "purge of failed logins failed, retrying", s.Purge)(ctx)
 }
 
-// Purge deletes the expired counters of failed logins (throttle.go), once.
+// Purge deletes the expired counters of failed logins (throttle.go) and the expired rows of failed logins
+// (failedlogin.go), once.
 func (s *Service) Purge(ctx context.Context) error {
-	_, err := s.store.Purge(ctx, store.ExpiringCounters, s.now())
-	return err
+	for _, rows := range store.Expiring {
+		if _, err := s.store.Purge(ctx, rows, s.now()); err != nil {
+			return err
+		}
+	}
+	return nil
 }

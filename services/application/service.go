@@ -49,7 +49,8 @@ type Service struct {
 	cfg         Config
 	logins      metric.Int64Counter
 	missing     missingUserAddress
-	keyPairSlot chan struct{} // has one entry while a key pair is being created (a mutex with timeout)
+	failures    chan failedLogin // that the worker RecordFailures records
+	keyPairSlot chan struct{}    // has one entry while a key pair is being created (a mutex with timeout)
 }
 
 // New returns the service. ring encrypts the private keys of identity providers, base is the
@@ -59,6 +60,7 @@ func New(s *store.Store, directories directoryapi.API, ring *secure.Keyring, bas
 	return &Service{
 		store: s, directories: directories, ring: ring, base: base, now: now, cfg: cfg, logins: newLoginCounter(),
 		missing:     newMissingUserAddress(),
+		failures:    make(chan failedLogin, maxPendingFailures),
 		keyPairSlot: make(chan struct{}, 1),
 	}
 }

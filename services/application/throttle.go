@@ -52,6 +52,16 @@ type attempt struct {
 	loginAndIP, account, address store.LoginCounterKey
 	known                        bool // the login name has succeeded at the address within KnownFor
 	isAddressed                  bool // the address is that of the user, and not an application in its place
+
+	stores    []directoryapi.Store // in which the login name is looked up
+	refusedBy string               // the limit that has refused it, one of limitNames; empty: none
+	until     time.Time            // when that limit ends
+}
+
+// limitNames are the limits in the audit log and in the rows of failed logins, by their results. Where an
+// application is counted in place of an address, its limit is that of the address.
+var limitNames = map[string]string{
+	resultPair: "LOGIN_AND_ADDRESS", resultAccount: "LOGIN", resultAddress: "ADDRESS", resultApplication: "ADDRESS",
 }
 
 // newAttempt returns the attempt of a login name at the address of the user. Where a client with an
@@ -59,8 +69,7 @@ type attempt struct {
 // counted in its place: the address of the client is that of a server, which all its users share.
 func (s *Service) newAttempt(ctx context.Context, application directoryapi.Ref, login string) attempt {
 	tenant, network := application.Tenant, caller.From(ctx).Network()
-	name, address := s.counterHash(tenant, "login", field.LoginName(login)),
-		s.counterHash(tenant, "address", network.String())
+	name, address := s.loginHash(tenant, login), s.counterHash(tenant, "address", network.String())
 	if !network.IsValid() {
 		address = s.counterHash(tenant, "application", application.ID.String())
 	}
@@ -68,6 +77,11 @@ func (s *Service) newAttempt(ctx context.Context, application directoryapi.Ref, 
 		tenant: tenant, loginAndIP: store.LoginCounterKey{Login: name, Address: address}, isAddressed: network.IsValid(),
 		account: store.LoginCounterKey{Login: name}, address: store.LoginCounterKey{Address: address},
 	}
+}
+
+// loginHash returns the HMAC of a login name.
+func (s *Service) loginHash(tenant id.ID, login string) string {
+	return s.counterHash(tenant, "login", field.LoginName(login))
 }
 
 // counterHash returns the HMAC by which a login name, an address or an application is stored in a
@@ -86,24 +100,41 @@ func (s *Service) counterHash(tenant id.ID, kind, text string) string {
 // attempts from other addresses nor other users of the address lock the user out. The limits
 // are in Config (service.go), the counters in store/logincounter.go.
 func (s *Service) throttle(ctx context.Context, a *attempt, counters []store.LoginCounter) error {
-	a.known = slices.ContainsFunc(counters, func(c store.LoginCounter) bool {
+	a.known = s.isKnown(*a, counters)
+	result, until := a.reachedLimit(counters, s.now())
+	if result == "" {
+		return nil
+	}
+	return s.tooMany(ctx, a, result, until)
+}
+
+// isKnown reports whether the login name has succeeded at the address within KnownFor.
+func (s *Service) isKnown(a attempt, counters []store.LoginCounter) bool {
+	return slices.ContainsFunc(counters, func(c store.LoginCounter) bool {
 		return c.LoginCounterKey == a.loginAndIP && c.SucceededAt != nil && c.SucceededAt.Add(s.cfg.KnownFor).After(s.now())
 	})
-	result, until := "", s.now()
+}
+
+// reachedLimit returns the result of the limit that is reached and ends last, with that end; empty where none is.
+func (a *attempt) reachedLimit(counters []store.LoginCounter, now time.Time) (result string, until time.Time) {
+	until = now
 	for _, c := range counters {
 		if c.Failures >= c.FailureLimit && c.EndsAt.After(until) && (c.LoginCounterKey == a.loginAndIP || !a.known) {
 			result, until = a.limitResult(c.LoginCounterKey), c.EndsAt
 		}
 	}
-	if result == "" {
-		return nil
-	}
-	return s.tooMany(ctx, result, until)
+	return result, until
 }
 
-// tooMany returns apierr.TooMany (429 with Retry-After), and counts it in the metrics.
-func (s *Service) tooMany(ctx context.Context, result string, until time.Time) error {
+// tooMany returns the error of a limit, counts it in the metrics and notes the limit in the attempt.
+func (s *Service) tooMany(ctx context.Context, a *attempt, result string, until time.Time) error {
 	s.countLogin(ctx, result)
+	a.refusedBy, a.until = limitNames[result], until
+	return s.limitError(result, until)
+}
+
+// limitError returns apierr.TooMany (429 with Retry-After) for a limit.
+func (s *Service) limitError(result string, until time.Time) error {
 	return apierr.TooMany.Because("%s; the next is accepted after %s", limitReasons[result],
 		until.UTC().Format(time.RFC3339)).
 		Saying("Too many logins have failed. Please try again later.").WithRetryAfter(until.Sub(s.now()))
@@ -136,7 +167,7 @@ var refusalsAfterPassword = []error{
 // attempts than from sequential ones. A check that the agent of a directory did not answer counts as a
 // failure: it holds the agent up like a wrong password. Any other error that tells nothing about the
 // password, such as a failure of a service, is returned unchanged and not counted.
-func (s *Service) recordOutcome(ctx context.Context, a attempt, outcome error) error {
+func (s *Service) recordOutcome(ctx context.Context, a *attempt, outcome error) error {
 	switch {
 	case errors.Is(outcome, apierr.WrongPassword), errors.Is(outcome, apierr.NoSuchAccount),
 		errors.Is(outcome, apierr.AgentSlow), errors.Is(outcome, apierr.ServerSlow):
@@ -148,11 +179,11 @@ func (s *Service) recordOutcome(ctx context.Context, a attempt, outcome error) e
 }
 
 // recordFailure counts a failed login before the client gets the answer.
-func (s *Service) recordFailure(ctx context.Context, a attempt, outcome error) error {
+func (s *Service) recordFailure(ctx context.Context, a *attempt, outcome error) error {
 	result, until := "", time.Time{}
 	err := s.store.Tx(ctx, func(tx *store.Tx) error {
 		result, until = "", s.now()
-		counters, err := s.addFailure(ctx, tx, a)
+		counters, err := s.addFailure(ctx, tx, *a)
 		for _, c := range counters {
 			if c.Failures > c.FailureLimit && c.EndsAt.After(until) {
 				result, until = a.limitResult(c.LoginCounterKey), c.EndsAt
@@ -164,7 +195,7 @@ func (s *Service) recordFailure(ctx context.Context, a attempt, outcome error) e
 	case err != nil:
 		return err
 	case result != "":
-		return s.tooMany(ctx, result, until)
+		return s.tooMany(ctx, a, result, until)
 	}
 	s.countLogin(ctx, resultFailure)
 	return outcome
@@ -214,12 +245,12 @@ func (s *Service) raiseLimit(ctx context.Context, tx *store.Tx, a attempt) (limi
 // recordRightPassword checks the limits again for an attempt with the right password, and
 // records a success. outcome is the error of the account, such as apierr.AccountDisabled, or
 // nil.
-func (s *Service) recordRightPassword(ctx context.Context, a attempt, outcome error) error {
+func (s *Service) recordRightPassword(ctx context.Context, a *attempt, outcome error) error {
 	counters, err := s.store.LoginCounters(ctx, a.tenant, a.loginAndIP)
 	if err != nil {
 		return err
 	}
-	if err := s.throttle(ctx, &a, counters); err != nil {
+	if err := s.throttle(ctx, a, counters); err != nil {
 		return err
 	}
 	if outcome != nil {
@@ -234,7 +265,7 @@ func (s *Service) recordRightPassword(ctx context.Context, a attempt, outcome er
 	if a.known && isRecent {
 		return nil
 	}
-	return s.recordSuccess(ctx, a)
+	return s.recordSuccess(ctx, *a)
 }
 
 // recordSuccess records the addresses of attempts as known for their login names, and resets

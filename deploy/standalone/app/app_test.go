@@ -156,6 +156,7 @@ func TestStandalone(t *testing.T) {
 	while("the spans of a login are those of the documentation", spansOfALoginAreThoseOfTheDocumentation)
 	while("one trace joins a request and its mail", oneTraceJoinsTheRequestAndItsMail)
 	while("its dead letters are listed, retried and dropped", deadLettersAreResolved)
+	while("failed logins are found and explained", failedLoginsAreFoundAndExplained)
 	p.stop()
 	once := func(name string, test func(t *testing.T, dir string)) {
 		t.Run("once it has run, "+name, func(t *testing.T) {
@@ -166,6 +167,7 @@ func TestStandalone(t *testing.T) {
 	once("another start keeps everything", anotherStartKeepsEverything)
 	once("an operator makes an administrator's key, with and without a running process", anOperatorMakesAnAdministratorKey)
 	once("the process ends after its PostgreSQL", theProcessEndsAfterItsPostgreSQL)
+	once("the doctor looks at it, with and without its process", theDoctorLooksAtAStandalone)
 	once("the master keys of its data folder are rotated", masterKeysOfADataFolderAreRotated)
 }
 

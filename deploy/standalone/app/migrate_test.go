@@ -22,8 +22,10 @@ func TestMigrationsRunOnceWhenTwoCommandsStartTogether(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t, nil)
 	schemas := allInOneDatabase(url).configs()
-	if _, err := pg.Pending(t.Context(), schemas[0]); err == nil {
-		t.Error("an empty database lacks no migration")
+	var before bytes.Buffer
+	err := CheckMigrations(t.Context(), env.New([]string{"DATABASE_URL=" + url}), &before)
+	if !errors.Is(err, ErrMigrationsToDo) || !strings.Contains(before.String(), "directory: 6 to do\n") {
+		t.Errorf("of an empty database the check says %v\n%s", err, before.String())
 	}
 	results := make(chan error, 2)
 	var outs [2]bytes.Buffer
@@ -34,14 +36,19 @@ func TestMigrationsRunOnceWhenTwoCommandsStartTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, schema := range schemas {
-		if pending, err := pg.Pending(t.Context(), schema); err != nil || len(pending) > 0 {
-			t.Errorf("%s lacks %v, %v", schema.Schema, pending, err)
+		state, err := pg.ReadMigrations(t.Context(), schema)
+		if err != nil || len(state.Pending) > 0 {
+			t.Errorf("%s lacks %v, %v", schema.Schema, state.Pending, err)
 		}
-		for i := range outs {
-			if !strings.Contains(outs[i].String(), schema.Schema+": up to date\n") {
-				t.Errorf("a command says\n%s", outs[i].String())
-			}
+		both := outs[0].String() + outs[1].String()
+		if strings.Count(both, schema.Schema+": up to date\n") != 1 || strings.Count(both, " migrations done\n") != len(schemas) {
+			t.Errorf("of %s the commands say\n%s", schema.Schema, both)
 		}
+	}
+	var after bytes.Buffer
+	if err := CheckMigrations(t.Context(), env.New([]string{"DATABASE_URL=" + url}), &after); err != nil ||
+		strings.Count(after.String(), ": up to date\n") != len(schemas) {
+		t.Errorf("afterwards the check says %v\n%s", err, after.String())
 	}
 }
 

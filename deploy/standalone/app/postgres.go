@@ -3,8 +3,10 @@ package app
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/doorward/doorward/pkg/pg/private"
 	"github.com/doorward/doorward/pkg/run"
@@ -27,5 +29,38 @@ func startPostgres(ctx context.Context, p *run.Process, dir, bin string) (url st
 			return fmt.Errorf("%s; its log is %s", how, filepath.Join(server.Location(), "postgres.log"))
 		}
 	})
+	p.Go("files of PostgreSQL", func(ctx context.Context) error {
+		restartWithNewFiles(ctx, server)
+		return nil
+	})
 	return server.URL(private.Database), nil
+}
+
+// filesEvery is how often the files of the private PostgreSQL are looked at, and restartTimeout bounds its restart.
+const (
+	filesEvery     = 5 * time.Second
+	restartTimeout = time.Minute
+)
+
+// restartWithNewFiles restarts the server, until ctx ends, when the files of its package were replaced: it could not
+// load its procedural language any more, and most writes would fail (58P01).
+func restartWithNewFiles(ctx context.Context, server *private.Server) {
+	ticker := time.NewTicker(filesEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if lacks, err := server.LacksFiles(ctx); err != nil || !lacks {
+			continue // the write probes report any other failure
+		}
+		slog.WarnContext(ctx, "the files of PostgreSQL were replaced, restarting it")
+		restarting, cancel := context.WithTimeout(context.WithoutCancel(ctx), restartTimeout)
+		if err := server.Restart(restarting); err != nil {
+			slog.ErrorContext(ctx, "PostgreSQL could not be restarted", "error", err.Error())
+		}
+		cancel()
+	}
 }

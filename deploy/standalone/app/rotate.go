@@ -35,6 +35,8 @@ func RotateVariables(source *env.Source) { source.Declare(new(rotateConfig)) }
 // encrypted under the master key.
 type sealedSchema struct {
 	config    pg.Config
+	verify    func(context.Context, *pg.DB, *secure.Keyring) error          // that the master key is theirs
+	ensure    func(context.Context, *pg.DB, *secure.Keyring) error          // likewise, and adds canaries
 	remaining func(context.Context, *pg.DB, *secure.Keyring) (int64, error) // values under a former master key
 	reseal    func(ctx context.Context, db *pg.DB, ring *secure.Keyring, report func(done int64)) error
 
@@ -66,6 +68,13 @@ func newSealedSchema[K any](config pg.Config, columns []secure.SealedColumn[K]) 
 	}
 	return sealedSchema{
 		config: config, columns: byName,
+		verify: func(ctx context.Context, db *pg.DB, ring *secure.Keyring) error {
+			_, err := reseal.VerifyMasterKey(ctx, db, ring, columns...)
+			return err
+		},
+		ensure: func(ctx context.Context, db *pg.DB, ring *secure.Keyring) error {
+			return reseal.EnsureCanaries(ctx, db, ring, columns...)
+		},
 		remaining: func(ctx context.Context, db *pg.DB, ring *secure.Keyring) (int64, error) {
 			return reseal.Remaining(ctx, db, ring, columns...)
 		},
@@ -138,6 +147,9 @@ func RotateKeys(ctx context.Context, source *env.Source, out io.Writer) (err err
 	remaining := make([]int64, len(schemas))
 	countRemaining := func() (total int64, err error) {
 		for i, schema := range schemas {
+			if err := schema.ensure(ctx, dbs[i], ring); err != nil {
+				return 0, fmt.Errorf("%s: %w", schema.config.Schema, err)
+			}
 			if remaining[i], err = schema.remaining(ctx, dbs[i], ring); err != nil {
 				return 0, fmt.Errorf("%s: %w", schema.config.Schema, err)
 			}
@@ -196,7 +208,11 @@ func addMasterKey(source *env.Source, current secure.Secret, out io.Writer) (*se
 		return nil, err
 	}
 	active, _, _ := strings.Cut(current.Reveal(), ",")
-	made := secure.NewMasterKey(time.Now().UTC().Format("k20060102150405"))
+	former, err := secure.ParseKeyring(secure.Secret(active))
+	if err != nil {
+		return nil, err
+	}
+	made := secure.NewMasterKey(newKeyID(time.Now(), former.KeyIDs()[0]))
 	secrets.Master = made.Reveal() + "," + active
 	ring, err := secure.ParseKeyring(secure.Secret(secrets.Master))
 	if err != nil {
@@ -208,4 +224,15 @@ func addMasterKey(source *env.Source, current secure.Secret, out io.Writer) (*se
 	name, _, _ := strings.Cut(made.Reveal(), ":")
 	_, _ = fmt.Fprintf(out, "made the key %s\n", name)
 	return ring, nil
+}
+
+// newKeyID returns the id of a key that is made now, which is not that of the former key: that may have been made in
+// the same second.
+func newKeyID(now time.Time, former string) string {
+	stamp := now.UTC().Format("k20060102150405")
+	keyID := stamp
+	for n := 2; keyID == former; n++ {
+		keyID = fmt.Sprintf("%s-%d", stamp, n)
+	}
+	return keyID
 }

@@ -68,6 +68,7 @@ var excludedTables = map[string]string{
 	"seen_events":                        "events that this deployment has handled",
 	"directory.agent_checks":             "password checks that logins wait for",
 	"application.missing_user_addresses": "what doorward doctor warns of; the next login records it again",
+	"application.failed_logins":          "what doorward logins shows; the audit log of the former deployment has them",
 	"application.login_counters":         "counters of failed logins (lockout); their ids come from a secret of the deployment",
 	"notification.deliveries":            "mails and text messages, which this deployment sends",
 	"idsite.login_flows":                 "logins of browsers that have a cookie of this deployment",

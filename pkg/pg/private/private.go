@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -55,8 +56,14 @@ type Server struct {
 	lock     *os.File
 	log      *os.File // nil where Config has one
 	sockets  string
-	process  *postmaster
+	bin      string // Config.Bin
+	launch   func(bin string) (*postmaster, error)
 	stopping atomic.Bool
+
+	mu      sync.Mutex
+	process *postmaster
+	restart func() (*postmaster, error) // starts the next postmaster after this one: Restart
+
 	done     chan struct{}
 	err      error // set before done is closed
 }
@@ -110,7 +117,10 @@ func (s *Server) startServer(ctx context.Context, cfg Config) error {
 		}
 		log = s.log
 	}
-	s.process, err = s.location.account.postmaster(bin, s.location.data(), settings(cfg, s.sockets), log)
+	s.bin, s.launch = cfg.Bin, func(bin string) (*postmaster, error) {
+		return s.location.account.postmaster(bin, s.location.data(), settings(cfg, s.sockets), log)
+	}
+	s.process, err = s.launch(bin)
 	return err
 }
 
@@ -159,26 +169,33 @@ func (s *Server) Err() error {
 // needs a recovery. It may be called twice.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stopping.Store(true)
-	s.process.signal(syscall.SIGINT)
+	s.signal(syscall.SIGINT)
 	select {
 	case <-s.done:
 		return nil
 	case <-ctx.Done():
 	}
-	s.process.signal(syscall.SIGQUIT)
+	s.signal(syscall.SIGQUIT)
 	select {
 	case <-s.done:
 	case <-time.After(stopTimeout):
-		s.process.signal(syscall.SIGKILL)
+		s.signal(syscall.SIGKILL)
 		<-s.done
 	}
 	return fmt.Errorf("PostgreSQL was cut off and will recover at its next start: %w", context.Cause(ctx))
 }
 
 func (s *Server) watch() {
-	err := s.process.wait()
-	if !s.stopping.Load() {
-		s.err = fmt.Errorf("PostgreSQL in %s ended: %w", s.location.dir, err)
+	for {
+		err := s.process.wait()
+		restarted, failure := s.startAgain()
+		if restarted {
+			continue
+		}
+		if !s.stopping.Load() {
+			s.err = errors.Join(failure, fmt.Errorf("PostgreSQL in %s ended: %w", s.location.dir, err))
+		}
+		break
 	}
 	s.release()
 	close(s.done)

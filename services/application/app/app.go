@@ -36,7 +36,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*servic
 	if err != nil {
 		return nil, err
 	}
-	s, err := service.Open(ctx, p, cfg.Config, store.Config(cfg.Database))
+	s, err := service.Open(ctx, p, cfg.Config, store.Config(cfg.Database), application.Sealed)
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +55,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*servic
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, application.Sealed...))
 	s.Go("cache invalidation", s.DB.Listen)
 	s.Go("purge", svc.Purger)
+	s.Go("failed logins", svc.RecordFailures)
 	s.Go("certificates", svc.WatchSAMLCertificates)
 	s.Consume(data.Outbox(), cfg.Events, application.EventSources, svc.Handlers()...)
 

@@ -4,6 +4,8 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/rest/directoryview"
 	"github.com/doorward/doorward/services/application"
 )
 
@@ -12,6 +14,7 @@ type explanationView struct {
 	Login         string               `json:"login"`
 	AccountStores []consultedStoreView `json:"accountStores"` // in the order of login
 	Decision      decisionView         `json:"decision"`
+	Throttle      throttleView         `json:"throttle"`
 	Linking       linkingView          `json:"linking"`
 }
 
@@ -31,11 +34,27 @@ type viaOrganizationView struct {
 }
 
 type decisionView struct {
-	PasswordCompared bool         `json:"passwordCompared"`
+	PasswordCompared bool         `json:"passwordCompared"` // the former name of the next
+	WouldBeCompared  bool         `json:"passwordWouldBeCompared"`
 	AccountStore     *href.Link   `json:"accountStore"`
 	Account          *href.Link   `json:"account"`
 	Refusal          *refusalView `json:"refusal"`              // before the password is verified
 	AfterPassword    *refusalView `json:"refusalAfterPassword"` // after the right password
+}
+
+// throttleView is what the lockout after failed logins makes of the attempt.
+type throttleView struct {
+	Limit        *string       `json:"limit"` // that refuses the attempt; null: none
+	Until        *rest.Time    `json:"until"`
+	AddressKnown bool          `json:"addressKnown"`
+	Counters     []counterView `json:"counters"`
+}
+
+type counterView struct {
+	Limit    string    `json:"limit"`
+	Failures int       `json:"failures"`
+	Most     int       `json:"most"`
+	EndsAt   rest.Time `json:"endsAt"`
 }
 
 type linkingView struct {
@@ -58,12 +77,18 @@ type refusalView struct {
 	DeveloperMessage string `json:"developerMessage"`
 }
 
+// Explanation is the answer to a login attempt with explain=true, for a command.
+func Explanation(svc *application.Service, base href.Base, e application.Explanation) any {
+	return views{directoryview.Views{Base: base, Alias: svc.Alias()}, svc}.explanation(e)
+}
+
 func (v views) explanation(e application.Explanation) explanationView {
 	view := explanationView{Login: e.Login, AccountStores: make([]consultedStoreView, len(e.Stores))}
 	for i, store := range e.Stores {
 		view.AccountStores[i] = v.consultedStore(store)
 	}
-	view.Decision = decisionView{PasswordCompared: e.Refusal == nil, Refusal: refusal(e.Refusal),
+	view.Throttle = throttle(e.Throttle)
+	view.Decision = decisionView{PasswordCompared: e.Refusal == nil, WouldBeCompared: e.Refusal == nil, Refusal: refusal(e.Refusal),
 		AfterPassword: refusal(e.AfterPassword)}
 	if e.Found != nil {
 		view.Decision.AccountStore = v.accountStore(e.Found.Store)
@@ -100,6 +125,18 @@ func (v views) consultedStore(s application.ConsultedStore) consultedStoreView {
 // accountStore returns the link to an account store, or nil for none.
 func (v views) accountStore(s directoryapi.Store) *href.Link {
 	return v.Base.OptionalLink(s.Kind, s.ID)
+}
+
+func throttle(t application.ExplainedThrottle) throttleView {
+	view := throttleView{AddressKnown: t.Known, Counters: make([]counterView, len(t.Counters))}
+	if t.Limit != "" {
+		until := rest.Time(t.Until)
+		view.Limit, view.Until = &t.Limit, &until
+	}
+	for i, c := range t.Counters {
+		view.Counters[i] = counterView{Limit: c.Limit, Failures: c.Failures, Most: c.Most, EndsAt: rest.Time(c.EndsAt)}
+	}
+	return view
 }
 
 func refusal(e *apierr.Error) *refusalView {

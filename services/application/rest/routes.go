@@ -116,4 +116,5 @@ func Mount(app *fiber.App, svc *application.Service, base href.Base) {
 	v1.Get("/groups/:id/applications", rest.List(store.Applications, svc.ListGroupApplications, v.application))
 	v1.Get("/groups/:id/accountStoreMappings", rest.List(store.Mappings, svc.ListGroupMappings, v.mapping))
 	v1.Get("/accounts/:id/applications", rest.List(store.Applications, svc.ListAccountApplications, v.application))
+	v1.Delete("/accounts/:id/lockout", rest.Delete(svc.LiftLockout))
 }

@@ -41,6 +41,12 @@ func (s *Store) Application(ctx context.Context, tenant, application id.ID) (app
 	return pg.One[applicationapi.Application](ctx, s.db, applicationQuery, tenant, application)
 }
 
+// ApplicationOfName returns the application of a tenant with a name, or apierr.NotFound.
+func (s *Store) ApplicationOfName(ctx context.Context, tenant id.ID, name string) (applicationapi.Application, error) {
+	return pg.One[applicationapi.Application](ctx, s.db, `SELECT `+applicationColumns+` FROM applications a
+		WHERE a.tenant_id = $1 AND a.name_folded = $2`, tenant, field.Fold(name))
+}
+
 // FindApplication returns an application of any tenant, or apierr.NotFound.
 func (s *Store) FindApplication(ctx context.Context, application id.ID) (applicationapi.Application, error) {
 	return pg.One[applicationapi.Application](ctx, s.db, `SELECT `+applicationColumns+` FROM applications a

@@ -6,7 +6,6 @@ import (
 
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
-	"github.com/doorward/doorward/pkg/purge/purgesql"
 )
 
 // LoginCounterKey is the key of a counter of failed logins: a login name at a client address,
@@ -37,6 +36,14 @@ const (
 // of the address alone, as far as they exist.
 func (s *Store) LoginCounters(ctx context.Context, tenant id.ID, of LoginCounterKey) ([]LoginCounter, error) {
 	return pg.All[LoginCounter](ctx, s.db, countersQuery, tenant, of.Login, of.Address)
+}
+
+// CurrentCounters returns the counters with failures whose window has not ended, at most limit of them: of a login name
+// at every address and at all, and of the address of the key. Those with the most failures come first.
+func (s *Store) CurrentCounters(ctx context.Context, tenant id.ID, of LoginCounterKey, now time.Time, limit int) ([]LoginCounter, error) {
+	return pg.All[LoginCounter](ctx, s.db, `SELECT `+counterColumns+` FROM login_counters
+		WHERE tenant_id = $1 AND (login = $2 OR login = '' AND address = $3) AND failures > 0 AND ends_at > $4
+		ORDER BY failures::float8 / failure_limit DESC, ends_at DESC, login, address LIMIT $5`, tenant, of.Login, of.Address, now, limit)
 }
 
 // AddFailures adds a failure to each of the counters and returns them. A new window gets the
@@ -74,6 +81,14 @@ func (tx *Tx) AddSuccess(ctx context.Context, tenant id.ID, of LoginCounterKey, 
 	return err
 }
 
+// ResetFailures ends the windows of all counters of login names, at each address and at all. That they have succeeded
+// at an address stays.
+func (tx *Tx) ResetFailures(ctx context.Context, tenant id.ID, logins []string, now time.Time) error {
+	_, err := pg.Exec(ctx, tx, `UPDATE login_counters SET failures = 0, ends_at = $3
+		WHERE tenant_id = $1 AND login = ANY($2) AND failures > 0`, tenant, logins, now)
+	return err
+}
+
 // CountSucceeded returns how many login names have succeeded at an address since a time, but at
 // most limit.
 func (tx *Tx) CountSucceeded(ctx context.Context, tenant id.ID, address string, since time.Time,
@@ -88,6 +103,3 @@ func (tx *Tx) SetFailureLimit(ctx context.Context, tenant id.ID, of LoginCounter
 	return pg.MustChange(ctx, tx, `UPDATE login_counters SET failure_limit = $4
 		WHERE tenant_id = $1 AND login = $2 AND address = $3`, tenant, of.Login, of.Address, limit)
 }
-
-// ExpiringCounters are the counters of all tenants, for the purge.
-var ExpiringCounters = purgesql.Rows{Table: "login_counters", Time: "expires_at"}

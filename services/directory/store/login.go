@@ -93,6 +93,13 @@ func storeColumns(stores []directoryapi.Store) (kinds []string, ids []id.ID) {
 	return kinds, ids
 }
 
+// AccountsOfLogin returns the accounts of a tenant with a login name, in whatever directory.
+func (s *Store) AccountsOfLogin(ctx context.Context, tenant id.ID, login string) ([]id.ID, error) {
+	return pg.Values[id.ID](ctx, s.db, `SELECT n.account_id FROM directories d
+		JOIN login_names n ON n.tenant_id = $1 AND n.directory_id = d.id AND n.name = $2
+		WHERE d.tenant_id = $1 ORDER BY n.account_id`, tenant, field.LoginName(login))
+}
+
 // NamedStores returns those of the stores that exist, with their names.
 func (s *Store) NamedStores(ctx context.Context, tenant id.ID,
 	stores []directoryapi.Store) ([]directoryapi.NamedStore, error) {

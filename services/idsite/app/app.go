@@ -49,7 +49,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*servic
 	if err != nil {
 		return nil, err
 	}
-	s, err := service.Open(ctx, p, cfg.Config, store.Config(cfg.Database))
+	s, err := service.Open(ctx, p, cfg.Config, store.Config(cfg.Database), idsite.Sealed)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func (c Config) Dial(dial *deployment.Peers) Peers {
 
 // Open wires the service as a part of a process.
 func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*service.App[*mfa.Service], error) {
-	s, err := service.Open(ctx, p, cfg.Config, store.Config(cfg.Database))
+	s, err := service.Open(ctx, p, cfg.Config, store.Config(cfg.Database), mfa.Sealed)
 	if err != nil {
 		return nil, err
 	}

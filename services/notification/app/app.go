@@ -39,7 +39,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*servic
 	if err != nil {
 		return nil, err
 	}
-	s, err := service.Open(ctx, p, cfg.Config, store.Config(cfg.Database))
+	s, err := service.Open(ctx, p, cfg.Config, store.Config(cfg.Database), notification.Sealed)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ oauth: [database, kafka]
 notification: [database, kafka, mail]
 idsite: [database, kafka]
 migrate: [database]
-toolbox: [database, redis, kafka]
+toolbox: [database, redis, kafka, mail]
 {{- end }}
 
 {{- define "doorward.selector" -}}
@@ -114,11 +114,13 @@ KAFKA_PASSWORD: {{ toJson $v.kafka.password }}
 {{- end }}
 {{- if has "mail" $servers }}
 DOORWARD_SMTP_URL: {{ toJson $v.mail.url }}
-{{- if eq $v.sms.provider "twilio" }}
+{{- if and (eq .process "notification") (eq $v.sms.provider "twilio") }}
 DOORWARD_SMS_TWILIO_AUTH_TOKEN: {{ toJson $v.sms.authToken }}
 {{- end }}
 {{- end }}
-{{- if and $v.internalTLS.secret (not (has .process (list "gateway" "migrate" "toolbox"))) }}
+{{- if and $v.internalTLS.secret (eq .process "toolbox") }}
+DOORWARD_INTERNAL_TLS_CERT: {{ dict "name" $v.internalTLS.secret "key" "tls.crt" | toJson }}
+{{- else if and $v.internalTLS.secret (not (has .process (list "gateway" "migrate"))) }}
 DOORWARD_INTERNAL_TLS_CERT: {{ dict "name" $v.internalTLS.secret "key" "tls.crt" | toJson }}
 DOORWARD_INTERNAL_TLS_KEY: {{ dict "name" $v.internalTLS.secret "key" "tls.key" | toJson }}
 {{- end }}
@@ -136,8 +138,10 @@ DOORWARD_BOOTSTRAP_KEY_SECRET: {{ toJson $v.bootstrap.keySecret }}
 {{- define "doorward.plain" -}}
 {{- $v := .root.Values -}}
 {{- $servers := index (include "doorward.servers" .root | fromYaml) .process -}}
-{{- if not (has .process (list "migrate" "toolbox")) }}
+{{- if ne .process "migrate" }}
 DOORWARD_BASE_URL: {{ required "baseUrl is missing: set it to the public address, https://host/v1" $v.baseUrl | quote }}
+{{- end }}
+{{- if not (has .process (list "migrate" "toolbox")) }}
 DOORWARD_FORMER_BASE_URLS: {{ join "," $v.formerBaseUrls | quote }}
 DOORWARD_ALIAS: {{ $v.alias | quote }}
 DOORWARD_DRAIN: "{{ $v.drainSeconds }}s"
@@ -157,7 +161,7 @@ KAFKA_USERNAME: {{ $v.kafka.username | quote }}
 KAFKA_SASL_MECHANISM: {{ $v.kafka.mechanism | quote }}
 {{- end }}
 {{- end }}
-{{- if has .process (list "gateway" "application" "oauth" "idsite") }}
+{{- if has .process (list "gateway" "application" "oauth" "idsite" "toolbox") }}
 DOORWARD_CLIENT_API_SUFFIX: {{ $v.clientApiSuffix | quote }}
 {{- end }}
 {{- if has .process (list "gateway" "idsite") }}
@@ -182,8 +186,10 @@ DOORWARD_SMS_PROVIDER: {{ $v.sms.provider | quote }}
 DOORWARD_SMS_TWILIO_ACCOUNT_SID: {{ $v.sms.accountSid | quote }}
 DOORWARD_SMS_TWILIO_FROM: {{ $v.sms.from | quote }}
 {{- end }}
-{{- if eq .process "idsite" }}
+{{- if has .process (list "idsite" "toolbox") }}
 DOORWARD_IDSITE_SUFFIX: {{ $v.idsiteSuffix | quote }}
+{{- end }}
+{{- if eq .process "idsite" }}
 DOORWARD_BOOTSTRAP_OWNER_EMAIL: {{ $v.bootstrap.ownerEmail | quote }}
 {{- end }}
 {{- if or $v.authorities.configMap $v.authorities.secret }}

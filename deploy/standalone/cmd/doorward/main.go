@@ -29,8 +29,16 @@ func main() {
 	}
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "doorward:", err)
-		os.Exit(1)
+		os.Exit(exitStatus(err))
 	}
+}
+
+// exitStatus returns the exit status of a command that failed.
+func exitStatus(err error) int {
+	if errors.Is(err, app.ErrUsage) {
+		return 2
+	}
+	return 1
 }
 
 // source is the environment, which the subcommands read.
@@ -39,7 +47,7 @@ var source = env.New(os.Environ())
 func commands() *cobra.Command {
 	root := &cobra.Command{Use: "doorward", SilenceErrors: true, SilenceUsage: true}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(migrate(), doctor(), deadLetters(), masterKeys(), admin(), tenant(), events())
+	root.AddCommand(migrate(), doctor(), logins(), explain(), deadLetters(), masterKeys(), admin(), tenant(), events())
 	return root
 }
 
@@ -57,10 +65,18 @@ func withVariables(command *cobra.Command, variables func(*env.Source)) *cobra.C
 }
 
 func migrate() *cobra.Command {
-	return withVariables(&cobra.Command{
+	var check bool
+	command := &cobra.Command{
 		Use: "migrate", Short: "migrate the schemas of all services and exit", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return app.Migrate(c.Context(), source, c.OutOrStdout()) },
-	}, app.MigrateVariables)
+		RunE: func(c *cobra.Command, _ []string) error {
+			if check {
+				return app.CheckMigrations(c.Context(), source, c.OutOrStdout())
+			}
+			return app.Migrate(c.Context(), source, c.OutOrStdout())
+		},
+	}
+	command.Flags().BoolVar(&check, "check", false, "only say how many migrations are to do; exit status 1 if there are any")
+	return withVariables(command, app.MigrateVariables)
 }
 
 func doctor() *cobra.Command {
@@ -73,6 +89,38 @@ func doctor() *cobra.Command {
 	}
 	command.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return withVariables(command, app.DoctorVariables)
+}
+
+func logins() *cobra.Command {
+	var tenantName, login, since string
+	var asJSON bool
+	command := &cobra.Command{
+		Use: "logins", Short: "list the failed logins of a login name, the newest first", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return app.Logins(c.Context(), source, tenantName, login, since, asJSON, c.OutOrStdout())
+		},
+	}
+	required(command, &tenantName, "tenant", "key or id of the tenant, such as clever-otter")
+	required(command, &login, "login", "user name or email")
+	command.Flags().StringVar(&since, "since", "24h", "how far back, at most 30d")
+	command.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return withVariables(command, app.LoginsVariables)
+}
+
+func explain() *cobra.Command {
+	var tenantName, application string
+	var asJSON bool
+	command := &cobra.Command{
+		Use: "explain LOGIN", Args: cobra.ExactArgs(1),
+		Short: "say what a login with a user name or email would do; exit status 1 when its password would not be compared",
+		RunE: func(c *cobra.Command, args []string) error {
+			return app.Explain(c.Context(), source, tenantName, application, args[0], asJSON, c.OutOrStdout())
+		},
+	}
+	required(command, &tenantName, "tenant", "key or id of the tenant, such as clever-otter")
+	required(command, &application, "application", "name or id of the application")
+	command.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return withVariables(command, app.ExplainVariables)
 }
 
 func deadLetters() *cobra.Command {

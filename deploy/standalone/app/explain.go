@@ -1,0 +1,143 @@
+package app
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/applicationapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/field"
+	links "github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/application"
+	applicationrest "github.com/doorward/doorward/services/application/rest"
+	applicationstore "github.com/doorward/doorward/services/application/store"
+	directory "github.com/doorward/doorward/services/directory/app"
+	directorystore "github.com/doorward/doorward/services/directory/store"
+)
+
+// explainConfig is what Explain reads.
+type explainConfig struct {
+	Databases loginsConfig
+	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"master keys that encrypt secrets at rest"`
+	Secret    secure.Secret `env:"DOORWARD_INTERNAL_SECRET" required:"true" help:"secret that all processes of the deployment share"`
+	BaseURL   string        `env:"DOORWARD_BASE_URL" help:"public address of the management API, of the links in --json"`
+	KnownFor  time.Duration `env:"DOORWARD_LOGIN_KNOWN_FOR" default:"720h" help:"how long after a successful login an address is known"`
+}
+
+// ExplainVariables declares what Explain reads.
+func ExplainVariables(source *env.Source) { source.Declare(new(explainConfig)) }
+
+// ErrWouldRefuse is returned by Explain for a login that would be refused before its password is compared.
+var ErrWouldRefuse = errors.New("the login would be refused")
+
+// Explain writes to out what a login at an application would do, whatever its password is: the account stores, the
+// counters of failed logins, and whether the password would be compared. If not it returns ErrWouldRefuse.
+func Explain(ctx context.Context, source *env.Source, tenantName, applicationName, login string, asJSON bool, out io.Writer) (err error) {
+	inFolder := !namesADatabase(source)
+	stop, err := resolveDatabase(ctx, source)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	if inFolder {
+		if err := resolveFolder(source); err != nil {
+			return err
+		}
+	}
+	cfg := env.Load[explainConfig](source)
+	if err := source.Err(); err != nil {
+		return err
+	}
+	ring, err := secure.ParseKeyring(cfg.MasterKey)
+	if err != nil {
+		return fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
+	}
+	base := links.NewBase(cfg.BaseURL)
+	directories, err := pg.Open(ctx, directorystore.Config(cfg.Databases.Directory))
+	if err != nil {
+		return err
+	}
+	defer directories.Close()
+	applications, err := pg.Open(ctx, applicationstore.Config(cfg.Databases.Application))
+	if err != nil {
+		return err
+	}
+	defer applications.Close()
+	accounts, mappings := directorystore.New(directories, time.Now), applicationstore.New(applications, time.Now)
+	tenant, err := findTenant(ctx, accounts, tenantName)
+	if err != nil {
+		return err
+	}
+	ctx = caller.WithTenant(ctx, tenant.ID)
+	app, err := findApplication(ctx, mappings, tenant.ID, applicationName)
+	if err != nil {
+		return err
+	}
+	svc := application.New(mappings, directory.New(accounts, nil, ring, base, time.Now, directory.Rules{}), ring, base, time.Now,
+		application.Config{LoginKey: secure.Derive(cfg.Secret, "application logins"), KnownFor: cfg.KnownFor})
+	e, err := svc.ExplainLogin(ctx, id.Ref{Tenant: tenant.ID, ID: app.ID}, application.LoginAttempt{
+		Type:  field.Some("basic"),
+		Value: field.Some(secure.Secret(base64.StdEncoding.EncodeToString([]byte(login + ":")))),
+	})
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		err = encoder.Encode(applicationrest.Explanation(svc, base, e))
+	} else {
+		writeExplanation(out, e)
+	}
+	if err == nil && e.Refusal != nil {
+		return ErrWouldRefuse
+	}
+	return err
+}
+
+// findApplication returns the application of a tenant with a name or an id.
+func findApplication(ctx context.Context, data *applicationstore.Store, tenant id.ID, name string) (applicationapi.Application, error) {
+	found, err := data.ApplicationOfName(ctx, tenant, name)
+	if application, idErr := id.Parse(name); errors.Is(err, apierr.NotFound) && idErr == nil {
+		found, err = data.Application(ctx, tenant, application)
+	}
+	if errors.Is(err, apierr.NotFound) {
+		return found, fmt.Errorf("no application of the tenant has the name or the id %q", name)
+	}
+	return found, err
+}
+
+// writeExplanation writes an explanation in lines.
+func writeExplanation(out io.Writer, e application.Explanation) {
+	line := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
+	for _, s := range e.Stores {
+		line("store %s %s %s %q: %s", s.Store().Kind, s.Store().ID, s.Status, s.Name, s.Outcome)
+	}
+	for _, c := range e.Throttle.Counters {
+		line("counter %s: %d of %d failed until %s", c.Limit, c.Failures, c.Most, c.EndsAt.UTC().Format(time.RFC3339))
+	}
+	if e.Throttle.Limit != "" {
+		line("limit %s until %s", e.Throttle.Limit, e.Throttle.Until.UTC().Format(time.RFC3339))
+	}
+	if e.Found != nil {
+		line("account %s %s", e.Found.Account.ID, e.Found.Account.Status)
+	}
+	if e.AfterPassword != nil {
+		line("after the right password: %d %s", e.AfterPassword.Code, e.AfterPassword.DeveloperMessage())
+	}
+	if e.Refusal != nil {
+		line("would refuse: %d %s", e.Refusal.Code, e.Refusal.DeveloperMessage())
+		return
+	}
+	line("would compare the password")
+}

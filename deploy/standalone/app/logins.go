@@ -1,0 +1,152 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/secure"
+	application "github.com/doorward/doorward/services/application/store"
+	directory "github.com/doorward/doorward/services/directory/store"
+)
+
+// ErrUsage is in the error of a command that was called wrongly, whose exit status is 2.
+var ErrUsage = errors.New("usage")
+
+// usageError is an error with ErrUsage that says only what is wrong.
+type usageError string
+
+func (e usageError) Error() string        { return string(e) }
+func (e usageError) Is(target error) bool { return target == ErrUsage }
+
+// maxSince is how far back failed logins are kept.
+const maxSince = 30 * 24 * time.Hour
+
+// parseSince reads a duration of hours, minutes and the like, or of days: 24h, 30d.
+func parseSince(text string) (time.Duration, error) {
+	since, err := time.ParseDuration(text)
+	if days, isDays := strings.CutSuffix(text, "d"); isDays {
+		var n int
+		n, err = strconv.Atoi(days)
+		since = time.Duration(n) * 24 * time.Hour
+	}
+	if err != nil || since <= 0 || since > maxSince {
+		return 0, usageError(fmt.Sprintf("--since %s: use a time such as 90m, 24h or 7d, at most 30d", text))
+	}
+	return since, nil
+}
+
+// loginsConfig is what Logins reads.
+type loginsConfig struct {
+	Directory   secure.Secret `env:"DIRECTORY_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the directory service"`
+	Application secure.Secret `env:"APPLICATION_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the application service"`
+}
+
+// LoginsVariables declares what Logins reads.
+func LoginsVariables(source *env.Source) { source.Declare(new(loginsConfig)) }
+
+// loginLine is a failed login as Logins writes it.
+type loginLine struct {
+	At          time.Time  `json:"at"`
+	Code        int        `json:"code"`
+	Limit       *string    `json:"limit"`
+	Until       *time.Time `json:"until"`
+	Times       int        `json:"times"`
+	Application string     `json:"application"`
+	Directory   string     `json:"directory"`
+	Account     string     `json:"account"`
+	Address     string     `json:"address"`
+	RequestID   string     `json:"requestId"`
+}
+
+// Logins writes the failed logins by password of a login name of a tenant to out, the newest first: of the accounts
+// that have the name now. A name that no account has is an error.
+func Logins(ctx context.Context, source *env.Source, tenantName, login, since string, asJSON bool, out io.Writer) (err error) {
+	within, err := parseSince(since)
+	if err != nil {
+		return err
+	}
+	stop, err := resolveDatabase(ctx, source)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	cfg := env.Load[loginsConfig](source)
+	if err := source.Err(); err != nil {
+		return err
+	}
+	tenant, accounts, err := accountsOfLogin(ctx, cfg.Directory, tenantName, login)
+	if err != nil {
+		return err
+	}
+	db, err := pg.Open(ctx, application.Config(cfg.Application))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	failed, err := application.New(db, time.Now).FailedLogins(caller.WithTenant(ctx, tenant), tenant, accounts, time.Now().Add(-within))
+	if err != nil {
+		return err
+	}
+	lines := make([]loginLine, len(failed))
+	for i, f := range failed {
+		lines[i] = loginLine{f.At.UTC(), f.Code, f.LoginLimit, f.Until, f.Times, f.ApplicationID.String(), f.DirectoryID.String(),
+			f.AccountID.String(), f.Address, f.RequestID}
+	}
+	if asJSON {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(lines)
+	}
+	for _, l := range lines {
+		limit, until := "-", "-"
+		if l.Limit != nil && l.Until != nil {
+			limit, until = *l.Limit, l.Until.UTC().Format(time.RFC3339)
+		}
+		_, _ = fmt.Fprintln(out, l.At.Format(time.RFC3339), l.Code, limit, until, l.Application, cmp.Or(l.Address, "-"), cmp.Or(l.RequestID, "-"))
+	}
+	return nil
+}
+
+// accountsOfLogin returns the tenant with a key or an id, and its accounts with a login name.
+func accountsOfLogin(ctx context.Context, url secure.Secret, tenantName, login string) (tenant id.ID, accounts []id.ID, err error) {
+	db, err := pg.Open(ctx, directory.Config(url))
+	if err != nil {
+		return tenant, nil, err
+	}
+	defer db.Close()
+	data := directory.New(db, time.Now)
+	found, err := findTenant(ctx, data, tenantName)
+	if err != nil {
+		return tenant, nil, err
+	}
+	accounts, err = data.AccountsOfLogin(caller.WithTenant(ctx, found.ID), found.ID, login)
+	if err == nil && len(accounts) == 0 {
+		err = fmt.Errorf("no account of the tenant %s has the login name %q", tenantName, login)
+	}
+	return found.ID, accounts, err
+}
+
+// findTenant returns the tenant with a key or an id.
+func findTenant(ctx context.Context, data *directory.Store, name string) (directoryapi.Tenant, error) {
+	found, err := data.TenantByKey(ctx, name)
+	if tenant, idErr := id.Parse(name); errors.Is(err, apierr.NotFound) && idErr == nil {
+		found, err = data.Tenant(caller.WithTenant(ctx, tenant), tenant)
+	}
+	if errors.Is(err, apierr.NotFound) {
+		return found, fmt.Errorf("no tenant has the key or the id %q", name)
+	}
+	return found, err
+}
