@@ -117,9 +117,9 @@ func requireAbsoluteURL(in field.Link, name string) error {
 	return nil
 }
 
-// parseReference parses the href of a link, which must lead to a resource of one of the
+// ParseReference parses the href of a link, which must lead to a resource of one of the
 // kinds; otherwise it returns apierr.Reference. It does not check that the resource exists.
-func (s *Service) parseReference(in field.Link, name string, kinds ...string) (href.Ref, error) {
+func (s *Service) ParseReference(in field.Link, name string, kinds ...string) (href.Ref, error) {
 	ref, ok := s.base.Parse(in.Value.Href)
 	if !ok || !slices.Contains(kinds, ref.Kind) {
 		return ref, apierr.Reference.Because("%s must be an href of the form %s/%s/{id}, as answers have it; it is %q", name,

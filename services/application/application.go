@@ -65,6 +65,14 @@ func (s *Service) ApplicationOfWebConfig(ctx context.Context, config id.Ref) (ap
 	return s.ensureDNSLabel(ctx, a, err)
 }
 
+// ApplicationOfSAMLPolicy returns the application whose SAML policy has an id, or
+// apierr.NotFound. A SAML policy, and the application's own SAML service provider, have no data
+// but links (docs/interface/applications.md#saml-policy), which are made from the application.
+func (s *Service) ApplicationOfSAMLPolicy(ctx context.Context, at id.Ref) (applicationapi.Application, error) {
+	a, err := s.store.ApplicationOfSAMLPolicy(ctx, at.Tenant, at.ID)
+	return s.ensureDNSLabel(ctx, a, err)
+}
+
 // ApplicationData returns the values of keys of an application's customData, or
 // apierr.NotFound.
 func (s *Service) ApplicationData(ctx context.Context,
@@ -157,7 +165,7 @@ func (s *Service) ensureOwnOrigin(a *applicationapi.Application) {
 	if a.Builtin {
 		return
 	}
-	own, list, isListed := s.clientAPIOrigin(*a), []string{}, false
+	own, list, isListed := s.ClientAPIOrigin(*a), []string{}, false
 	for _, origin := range a.AuthorizedOriginURIs {
 		isOwn := strings.EqualFold(origin, own)
 		if !isOwn || !isListed {

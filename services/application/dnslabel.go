@@ -61,8 +61,8 @@ func assignDNSLabel(ctx context.Context, tx *store.Tx, a *applicationapi.Applica
 	return fmt.Errorf("none of %d labels is free for the application %s", 2*maxWordPairs, a.ID)
 }
 
-// clientAPIOrigin returns the web origin of the application's own Client API.
-func (s *Service) clientAPIOrigin(a applicationapi.Application) string {
+// ClientAPIOrigin returns the web origin of the application's own Client API.
+func (s *Service) ClientAPIOrigin(a applicationapi.Application) string {
 	return "https://" + a.DomainName(s.cfg.Suffix)
 }
 
@@ -80,7 +80,7 @@ func (s *Service) ensureDNSLabel(ctx context.Context, a applicationapi.Applicati
 		if err := assignDNSLabel(ctx, tx, &a); err != nil {
 			return err
 		}
-		a.AuthorizedOriginURIs = append([]string{s.clientAPIOrigin(a)}, a.AuthorizedOriginURIs...)
+		a.AuthorizedOriginURIs = append([]string{s.ClientAPIOrigin(a)}, a.AuthorizedOriginURIs...)
 		return tx.UpdateApplication(ctx, a, a)
 	})
 	return a, err
@@ -109,10 +109,10 @@ func (s *Service) SetDNSLabel(ctx context.Context, in applicationapi.SetDNSLabel
 		if err := tx.ChangeDNSLabel(ctx, a, label); err != nil {
 			return err
 		}
-		place := slices.Index(a.AuthorizedOriginURIs, s.clientAPIOrigin(a))
+		place := slices.Index(a.AuthorizedOriginURIs, s.ClientAPIOrigin(a))
 		a.DNSLabel = label
 		if place >= 0 {
-			a.AuthorizedOriginURIs[place] = s.clientAPIOrigin(a)
+			a.AuthorizedOriginURIs[place] = s.ClientAPIOrigin(a)
 			a.ModifiedAt = s.now()
 		}
 		return tx.UpdateApplication(ctx, a, a)

@@ -33,9 +33,9 @@ type Explanation struct {
 
 // ExplainedThrottle says what the lockout after failed logins makes of the attempt (throttle.go).
 type ExplainedThrottle struct {
-	Limit    string // that refuses the attempt, one of limitNames; empty: none
-	Until    time.Time
-	Known    bool // the login name has succeeded at the address, so that only its own failures there count
+	Limit string // that refuses the attempt, one of limitNames; empty: none
+	Until time.Time
+	Known bool // the login name has succeeded at the address, so that only its own failures there count
 	// Counters are those of the login name, at whatever address, and of the address.
 	Counters []ExplainedCounter
 }

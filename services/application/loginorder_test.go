@@ -94,7 +94,7 @@ func (m accessDirectory) CheckAccess(_ context.Context, in directoryapi.CheckAcc
 
 // withMembers returns the service on a database, with accessDirectory.
 func withMembers(d *applicationtest.Deployment, db *pg.DB, directory id.ID) *application.Service {
-	return application.New(store.New(db, d.Clock.Now), accessDirectory{API: d.Directories, of: directory}, d.Ring,
+	return application.New(store.New(db, d.Clock.Now), accessDirectory{API: d.Directories, of: directory},
 		applicationtest.Base, d.Clock.Now, applicationtest.Config)
 }
 
@@ -252,7 +252,7 @@ func TestALabelLeadsToItsApplicationAtOnceHereAndSoonElsewhere(t *testing.T) {
 		replica := pg.FromPool(db.Pool)
 		data := store.New(replica, d.Clock.Now)
 		worktest.Start(t, replica.Listen)
-		replicas[i] = application.New(data, d.Directories, d.Ring, applicationtest.Base, d.Clock.Now, applicationtest.Config)
+		replicas[i] = application.New(data, d.Directories, applicationtest.Base, d.Clock.Now, applicationtest.Config)
 	}
 	here, elsewhere := replicas[0], replicas[1]
 	leads := func(s *application.Service) (applicationapi.Application, error) {
@@ -327,7 +327,7 @@ func TestALoginTakesTwoRoundTripsAndOneQuestion(t *testing.T) {
 	peer := &loginDirectory{answer: func(in directoryapi.Authenticate) directoryapi.Authenticated {
 		return directoryapi.Authenticated{Store: in.Stores[len(in.Stores)-1]}
 	}}
-	svc := application.New(store.New(db, d.Clock.Now), peer, d.Ring, applicationtest.Base, d.Clock.Now,
+	svc := application.New(store.New(db, d.Clock.Now), peer, applicationtest.Base, d.Clock.Now,
 		applicationtest.Config)
 	user := caller.Into(t.Context(), caller.Caller{Tenant: tenant, Address: netip.MustParseAddr("198.51.100.7")})
 	// The first login makes the address known.

@@ -150,11 +150,11 @@ func (s *Service) createMapping(
 	if err := requireAbsoluteURL(storeLink, "accountStore"); err != nil {
 		return m, err
 	}
-	ownerRef, err := s.parseReference(ownerLink, owner.noun, string(owner.kind))
+	ownerRef, err := s.ParseReference(ownerLink, owner.noun, string(owner.kind))
 	if err != nil {
 		return m, err
 	}
-	storeRef, err := s.parseReference(storeLink, "accountStore", storeKinds...)
+	storeRef, err := s.ParseReference(storeLink, "accountStore", storeKinds...)
 	if err != nil {
 		return m, err
 	}

@@ -20,11 +20,6 @@ const (
 	resultApplication = "application_limit"
 )
 
-var samlCertificates, _ = otel.Meter("application").Int64Gauge("doorward_application_saml_certificates",
-	metric.WithDescription(
-		"SAML service providers whose certificate expires within 30 days (state expiring), has expired (expired) "+
-			"or has not begun (not_yet_valid)"))
-
 // newLoginCounter creates the counter of logins.
 func newLoginCounter() metric.Int64Counter {
 	counter, err := otel.Meter("application").Int64Counter("doorward_application_logins_total",

@@ -148,3 +148,37 @@ func (s *Service) DeleteOrganization(ctx context.Context, at id.Ref) error {
 		return tx.DeleteOrganization(ctx, at)
 	})
 }
+
+// NamedOrganization returns the organization of a body, or apierr.Reference where the tenant
+// has no such organization. It need not be mapped to the application: that is checked at the
+// login.
+func (s *Service) NamedOrganization(ctx context.Context, tenant id.ID, in field.Nullable[directoryapi.StoreName]) (
+	store.Organization, error,
+) {
+	where, err := directoryapi.ReadStoreName(in, "organization")
+	if err != nil {
+		return store.Organization{}, err
+	}
+	o, err := s.organizationNamed(ctx, tenant, where)
+	if errors.Is(err, apierr.NotFound) {
+		err = apierr.Reference.Because("organization: there is no organization %q", where.Href+where.NameKey)
+	}
+	return o, err
+}
+
+// organizationNamed returns the organization of an href or a nameKey, or apierr.NotFound.
+func (s *Service) organizationNamed(ctx context.Context, tenant id.ID,
+	where directoryapi.StoreName) (store.Organization, error) {
+	if where.Href == "" {
+		key, err := hostLabel(field.Some(where.NameKey), "nameKey")
+		if err != nil {
+			return store.Organization{}, apierr.NotFound // no organization has it
+		}
+		return s.store.OrganizationByNameKey(ctx, tenant, key)
+	}
+	ref, ok := s.base.Parse(where.Href)
+	if !ok || ref.Kind != organizationOwner.hrefKind() {
+		return store.Organization{}, apierr.NotFound
+	}
+	return s.store.Organization(ctx, tenant, ref.ID)
+}

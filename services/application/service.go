@@ -1,7 +1,7 @@
 // Package application is the application service. It stores applications, organizations and
 // the account stores that are mapped to them (account store mappings), and logs accounts in.
-// Its rules are methods of Service, one file per noun or workflow; its SQL is under store,
-// its HTTP under rest, and its wiring under app.
+// Its rules are methods of Service, one file per noun or workflow; package saml builds on it.
+// All SQL is under store, HTTP under rest, and package app makes one service of the two.
 package application
 
 import (
@@ -11,7 +11,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/doorward/doorward/pkg/alias"
-	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/href"
@@ -43,29 +42,22 @@ type Config struct {
 type Service struct {
 	store       *store.Store
 	directories directoryapi.API
-	ring        *secure.Keyring
 	base        href.Base
 	now         func() time.Time
 	cfg         Config
 	logins      metric.Int64Counter
 	missing     missingUserAddress
 	failures    chan failedLogin // that the worker RecordFailures records
-	keyPairSlot chan struct{}    // has one entry while a key pair is being created (a mutex with timeout)
 }
 
-// New returns the service. ring encrypts the private keys of identity providers, base is the
-// address with which hrefs begin.
-func New(s *store.Store, directories directoryapi.API, ring *secure.Keyring, base href.Base, now func() time.Time,
-	cfg Config) *Service {
+// New returns the service. base is the address with which hrefs begin.
+func New(s *store.Store, directories directoryapi.API, base href.Base, now func() time.Time, cfg Config) *Service {
 	return &Service{
-		store: s, directories: directories, ring: ring, base: base, now: now, cfg: cfg, logins: newLoginCounter(),
-		missing:     newMissingUserAddress(),
-		failures:    make(chan failedLogin, maxPendingFailures),
-		keyPairSlot: make(chan struct{}, 1),
+		store: s, directories: directories, base: base, now: now, cfg: cfg, logins: newLoginCounter(),
+		missing:  newMissingUserAddress(),
+		failures: make(chan failedLogin, maxPendingFailures),
 	}
 }
-
-var _ applicationapi.Contract = (*Service)(nil)
 
 // Alias returns the word that names the product in the HTTP interface.
 func (s *Service) Alias() alias.Alias { return cmp.Or(s.cfg.Alias, alias.Neutral) }

@@ -45,7 +45,7 @@ type throttledApplication struct {
 func openThrottled(t testing.TB) throttledApplication {
 	t.Helper()
 	d := applicationtest.Open(t)
-	x := throttledApplication{TB: t, Deployment: d, service: d.Service}
+	x := throttledApplication{TB: t, Deployment: d, service: d.Service.Core}
 	x.tenant, _ = d.Tenant(t)
 	x.app, x.people = newApplication(t, d, x.tenant), d.Directory(t, x.tenant, "People")
 	newMapping(t, d, x.tenant, x.app, x.people)
@@ -61,7 +61,7 @@ func (x throttledApplication) withTB(t *testing.T) throttledApplication {
 
 // replica returns the same application in another process of the deployment.
 func (x throttledApplication) replica(db *pg.DB) throttledApplication {
-	x.service = application.New(store.New(db, x.Clock.Now), x.Directories, x.Ring, applicationtest.Base, x.Clock.Now,
+	x.service = application.New(store.New(db, x.Clock.Now), x.Directories, applicationtest.Base, x.Clock.Now,
 		limits)
 	return x
 }
@@ -216,7 +216,7 @@ func TestAnAddressIsTrustedAgain(t *testing.T) {
 	x := openThrottled(t)
 	brief := limits
 	brief.KnownFor = time.Hour
-	x.service = application.New(store.New(x.DB, x.Clock.Now), x.Directories, x.Ring, applicationtest.Base, x.Clock.Now,
+	x.service = application.New(store.New(x.DB, x.Clock.Now), x.Directories, applicationtest.Base, x.Clock.Now,
 		brief)
 	for range 2 {
 		x.expect(nil, home, jo, right)
@@ -249,7 +249,7 @@ func TestAProcessWhoseClockIsBehindDoesNotRefuseASuccess(t *testing.T) {
 	x := openThrottled(t)
 	x.expect(nil, home, jo, right)
 	behind := func() time.Time { return x.Clock.Now().Add(-time.Minute) }
-	x.service = application.New(store.New(x.DB, behind), x.Directories, x.Ring, applicationtest.Base, behind, limits)
+	x.service = application.New(store.New(x.DB, behind), x.Directories, applicationtest.Base, behind, limits)
 	x.expect(nil, home, jo, right)
 }
 

@@ -18,7 +18,7 @@ import (
 
 // The deployment as a SAML identity provider (IdP): it answers the AuthnRequest of a service
 // provider by a hosted login. Requests are verified and responses signed in
-// services/application/samlauthn.go. Logins at other identity providers are in saml.go.
+// services/application/saml/response.go. Logins at other identity providers are in saml.go.
 
 // signOnToken is the token that leads a browser from the Client API to the hosted login. It is in the query
 // parameter signOn, and is no RelayState.

@@ -83,7 +83,7 @@ func Explain(ctx context.Context, source *env.Source, tenantName, applicationNam
 	if err != nil {
 		return err
 	}
-	svc := application.New(mappings, directory.New(accounts, nil, ring, base, time.Now, directory.Rules{}), ring, base, time.Now,
+	svc := application.New(mappings, directory.New(accounts, nil, ring, base, time.Now, directory.Rules{}), base, time.Now,
 		application.Config{LoginKey: secure.Derive(cfg.Secret, "application logins"), KnownFor: cfg.KnownFor})
 	e, err := svc.ExplainLogin(ctx, id.Ref{Tenant: tenant.ID, ID: app.ID}, application.LoginAttempt{
 		Type:  field.Some("basic"),

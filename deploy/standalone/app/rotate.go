@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/secure"
-	"github.com/doorward/doorward/services/application"
+	application "github.com/doorward/doorward/services/application/app"
 	directory "github.com/doorward/doorward/services/directory/app"
 	"github.com/doorward/doorward/services/idsite"
 	"github.com/doorward/doorward/services/mfa"

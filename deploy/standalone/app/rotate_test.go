@@ -17,7 +17,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/secure"
-	"github.com/doorward/doorward/services/application"
+	application "github.com/doorward/doorward/services/application/app"
 )
 
 // rotateEnv makes this binary a process that rotates the keys of DATABASE_URL.

@@ -31,17 +31,17 @@ func (c Config) Dial(dial *deployment.Peers) Peers {
 }
 
 // Open wires the service as a part of a process.
-func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*service.App[*application.Service], error) {
+func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*service.App[*Service], error) {
 	suffix, err := cfg.ClientAPI.Open()
 	if err != nil {
 		return nil, err
 	}
-	s, err := service.Open(ctx, p, cfg.Config, store.Config(cfg.Database), application.Sealed)
+	s, err := service.Open(ctx, p, cfg.Config, store.Config(cfg.Database), Sealed)
 	if err != nil {
 		return nil, err
 	}
 	data := store.New(s.DB, s.Now)
-	svc := application.New(data, peers.Directory, s.Keyring, s.Base, s.Now, application.Config{
+	svc := New(data, peers.Directory, s.Keyring, s.Base, s.Now, application.Config{
 		Alias:    s.Alias,
 		Suffix:   suffix,
 		LoginKey: secure.Derive(cfg.InternalSecret, "application logins"),
@@ -52,7 +52,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*servic
 		KnownFor:    cfg.KnownFor,
 	})
 	s.Relay(data.Outbox(), cfg.Events)
-	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, application.Sealed...))
+	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, Sealed...))
 	s.Go("cache invalidation", s.DB.Listen)
 	s.Go("purge", svc.Purger)
 	s.Go("failed logins", svc.RecordFailures)
@@ -60,6 +60,6 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*servic
 	s.Consume(data.Outbox(), cfg.Events, application.EventSources, svc.Handlers()...)
 
 	applicationapi.Serve(rest.Contract(s.HTTP), svc)
-	applicationrest.Mount(s.HTTP, svc, s.Base)
-	return &service.App[*application.Service]{API: svc, HTTP: s.HTTP}, nil
+	applicationrest.Mount(s.HTTP, svc.Core, svc.SAML, s.Base)
+	return &service.App[*Service]{API: svc, HTTP: s.HTTP}, nil
 }

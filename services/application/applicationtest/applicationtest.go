@@ -19,6 +19,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/worktest"
 	"github.com/doorward/doorward/services/application"
+	"github.com/doorward/doorward/services/application/app"
 	"github.com/doorward/doorward/services/application/store"
 	"github.com/doorward/doorward/services/directory/directorytest"
 )
@@ -45,7 +46,7 @@ var Config = application.Config{
 
 // Deployment is the running service with its database, its clock and its peer.
 type Deployment struct {
-	Service     *application.Service
+	Service     *app.Service
 	Directories *directorytest.Service
 	DB          *pg.DB
 	Master      secure.Secret // the key of the ring
@@ -76,7 +77,7 @@ func open(t testing.TB, directories, own *pg.DB) *Deployment {
 	}
 	data := store.New(d.DB, d.Clock.Now)
 	worktest.Start(t, d.DB.Listen)
-	d.Service = application.New(data, d.Directories, d.Ring, Base, d.Clock.Now, Config)
+	d.Service = app.New(data, d.Directories, d.Ring, Base, d.Clock.Now, Config)
 	return d
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/application"
+	"github.com/doorward/doorward/services/application/app"
 	"github.com/doorward/doorward/services/application/store"
 )
 
@@ -28,7 +29,7 @@ type Service struct {
 	applicationapi.Contract
 	fault.Injector
 
-	Rules *application.Service // the service itself
+	Rules *app.Service // the service itself
 	DB    *pg.DB
 
 	t           testing.TB
@@ -45,7 +46,7 @@ func New(t testing.TB, db *pg.DB, directories directoryapi.Contract, base href.B
 		t.Fatal(err)
 	}
 	s := &Service{DB: db, t: t, directories: directories, base: base, now: now}
-	s.Rules = application.New(store.New(db, now), directories, ring, base, now, Config)
+	s.Rules = app.New(store.New(db, now), directories, ring, base, now, Config)
 	s.Contract = fault.Inject(&s.Injector, "application", applicationapi.Client, applicationapi.Serve,
 		applicationapi.Contract(s.Rules))
 	return s

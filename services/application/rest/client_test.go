@@ -39,7 +39,7 @@ func open(t *testing.T) *client {
 	d := applicationtest.Open(t)
 	signer := caller.NewSigner(secure.Secret(strings.Repeat("s", 32)), d.Clock.Now)
 	app := rest.New(rest.Config{Service: "application", Base: applicationtest.Base, Signer: signer})
-	applicationrest.Mount(app, d.Service, applicationtest.Base)
+	applicationrest.Mount(app, d.Service.Core, d.Service.SAML, applicationtest.Base)
 	return (&client{Deployment: d, app: app, signer: signer}).another(t)
 }
 

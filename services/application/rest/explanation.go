@@ -79,7 +79,7 @@ type refusalView struct {
 
 // Explanation is the answer to a login attempt with explain=true, for a command.
 func Explanation(svc *application.Service, base href.Base, e application.Explanation) any {
-	return views{directoryview.Views{Base: base, Alias: svc.Alias()}, svc}.explanation(e)
+	return views{Views: directoryview.Views{Base: base, Alias: svc.Alias()}}.explanation(e)
 }
 
 func (v views) explanation(e application.Explanation) explanationView {

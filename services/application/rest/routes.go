@@ -10,25 +10,26 @@ import (
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/rest/directoryview"
 	"github.com/doorward/doorward/services/application"
+	"github.com/doorward/doorward/services/application/saml"
 	"github.com/doorward/doorward/services/application/store"
 )
 
 // views renders resources as JSON: one method per noun, in the noun's file.
 type views struct {
 	directoryview.Views
-	svc *application.Service
+	saml *saml.Service
 }
 
 // Mount adds the service's endpoints to its app.
-func Mount(app *fiber.App, svc *application.Service, base href.Base) {
-	v := views{directoryview.Views{Base: base, Alias: svc.Alias()}, svc}
+func Mount(app *fiber.App, svc *application.Service, saml *saml.Service, base href.Base) {
+	v := views{directoryview.Views{Base: base, Alias: svc.Alias()}, saml}
 	v1 := app.Group("/v1")
 
 	v1.Get("/tenants/:id/applications", rest.List(store.Applications, svc.ListApplications, v.application))
 	v1.Get("/tenants/:id/organizations", rest.List(store.Organizations, svc.ListOrganizations, v.organization))
 
 	v1.Get("/tenants/:id/registeredSamlServiceProviders",
-		rest.List(store.SAMLServiceProviders, svc.ListSAMLServiceProviders,
+		rest.List(store.SAMLServiceProviders, saml.ListSAMLServiceProviders,
 			v.serviceProvider))
 
 	v1.Post("/applications", createWithDirectory(svc.CreateApplication, v.application))
@@ -77,33 +78,33 @@ func Mount(app *fiber.App, svc *application.Service, base href.Base) {
 	v1.Get("/accountLinkingPolicies/:id", rest.Get(svc.LinkingPolicy, v.linkingPolicy))
 	v1.Post("/accountLinkingPolicies/:id", rest.Update(svc.UpdateLinkingPolicy, v.linkingPolicy))
 
-	v1.Post("/registeredSamlServiceProviders", rest.CreateOwn(svc.CreateSAMLServiceProvider, v.serviceProvider))
-	v1.Get("/registeredSamlServiceProviders/:id", rest.Get(svc.SAMLServiceProvider, v.serviceProvider))
-	v1.Post("/registeredSamlServiceProviders/:id", rest.Update(svc.UpdateSAMLServiceProvider, v.serviceProvider))
-	v1.Delete("/registeredSamlServiceProviders/:id", rest.Delete(svc.DeleteSAMLServiceProvider))
+	v1.Post("/registeredSamlServiceProviders", rest.CreateOwn(saml.CreateSAMLServiceProvider, v.serviceProvider))
+	v1.Get("/registeredSamlServiceProviders/:id", rest.Get(saml.SAMLServiceProvider, v.serviceProvider))
+	v1.Post("/registeredSamlServiceProviders/:id", rest.Update(saml.UpdateSAMLServiceProvider, v.serviceProvider))
+	v1.Delete("/registeredSamlServiceProviders/:id", rest.Delete(saml.DeleteSAMLServiceProvider))
 
 	v1.Get("/samlPolicies/:id", rest.Get(svc.ApplicationOfSAMLPolicy, v.samlPolicy))
 	v1.Get("/samlServiceProviders/:id", rest.Get(svc.ApplicationOfSAMLPolicy, v.ownServiceProvider))
-	v1.Post("/samlServiceProviders/:id/defaultRelayStates", createRelayState(svc))
-	v1.Get("/samlIdentityProviders/:id", rest.Get(svc.SAMLIdentityProvider, v.identityProvider))
-	v1.Post("/samlIdentityProviders/:id", rest.Update(svc.UpdateSAMLIdentityProvider, v.identityProvider))
+	v1.Post("/samlServiceProviders/:id/defaultRelayStates", createRelayState(saml))
+	v1.Get("/samlIdentityProviders/:id", rest.Get(saml.SAMLIdentityProvider, v.identityProvider))
+	v1.Post("/samlIdentityProviders/:id", rest.Update(saml.UpdateSAMLIdentityProvider, v.identityProvider))
 	v1.Get("/samlIdentityProviders/:id/registeredSamlServiceProviders",
-		rest.List(store.SAMLServiceProviders, svc.ListSAMLServiceProvidersOfIdentityProvider, v.serviceProvider))
+		rest.List(store.SAMLServiceProviders, saml.ListSAMLServiceProvidersOfIdentityProvider, v.serviceProvider))
 	v1.Get("/samlIdentityProviders/:id/samlServiceProviderRegistrations",
-		rest.List(store.SAMLRegistrations, svc.ListSAMLRegistrations, v.registration))
+		rest.List(store.SAMLRegistrations, saml.ListSAMLRegistrations, v.registration))
 	v1.Post("/samlIdentityProviders/:id/samlServiceProviderRegistrations",
-		rest.Create(svc.CreateSAMLRegistration, v.registration))
-	v1.Post("/samlIdentityProviders/:id/authnVerifications", verifyAuthnRequest(svc, v))
-	v1.Post("/samlIdentityProviders/:id/samlResponses", createSAMLResponse(svc))
-	v1.Get("/samlServiceProviderRegistrations/:id", rest.Get(svc.SAMLRegistration, v.registration))
-	v1.Post("/samlServiceProviderRegistrations/:id", rest.Update(svc.UpdateSAMLRegistration, v.registration))
-	v1.Delete("/samlServiceProviderRegistrations/:id", rest.Delete(svc.DeleteSAMLRegistration))
+		rest.Create(saml.CreateSAMLRegistration, v.registration))
+	v1.Post("/samlIdentityProviders/:id/authnVerifications", verifyAuthnRequest(saml, v))
+	v1.Post("/samlIdentityProviders/:id/samlResponses", createSAMLResponse(saml))
+	v1.Get("/samlServiceProviderRegistrations/:id", rest.Get(saml.SAMLRegistration, v.registration))
+	v1.Post("/samlServiceProviderRegistrations/:id", rest.Update(saml.UpdateSAMLRegistration, v.registration))
+	v1.Delete("/samlServiceProviderRegistrations/:id", rest.Delete(saml.DeleteSAMLRegistration))
 	v1.Get("/samlIdentityProviderMetadatas/:id",
-		rest.SAMLMetadata(svc.SAMLIdentityProvider, v.identityMetadata, v.identityDescriptor))
-	v1.Get("/x509certificates/:id", rest.Certificate(svc.SAMLCertificate))
+		rest.SAMLMetadata(saml.SAMLIdentityProvider, v.identityMetadata, v.identityDescriptor))
+	v1.Get("/x509certificates/:id", rest.Certificate(saml.SAMLCertificate))
 	rules := rest.MappingRules(base)
-	v1.Get("/attributeStatementMappingRules/:id", rest.Get(svc.SAMLRules, rules))
-	v1.Post("/attributeStatementMappingRules/:id", rest.Update(svc.UpdateSAMLRules, rules))
+	v1.Get("/attributeStatementMappingRules/:id", rest.Get(saml.SAMLRules, rules))
+	v1.Post("/attributeStatementMappingRules/:id", rest.Update(saml.UpdateSAMLRules, rules))
 
 	v1.Get("/directories/:id/applications", rest.List(store.Applications, svc.ListDirectoryApplications, v.application))
 	v1.Get("/directories/:id/applicationMappings",

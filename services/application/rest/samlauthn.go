@@ -7,7 +7,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/rest"
-	"github.com/doorward/doorward/services/application"
+	"github.com/doorward/doorward/services/application/saml"
 )
 
 // authnVerificationView is the answer for an AuthnRequest that was verified
@@ -25,9 +25,9 @@ type samlResponseView struct {
 }
 
 // verifyAuthnRequest answers 200, not 201: no resource with an href is created.
-func verifyAuthnRequest(svc *application.Service, v views) fiber.Handler {
+func verifyAuthnRequest(svc *saml.Service, v views) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		at, in, err := rest.RefAndBody[application.AuthnVerificationRequest, struct{}](c)
+		at, in, err := rest.RefAndBody[saml.AuthnVerificationRequest, struct{}](c)
 		if err != nil {
 			return err
 		}
@@ -43,9 +43,9 @@ func verifyAuthnRequest(svc *application.Service, v views) fiber.Handler {
 }
 
 // createSAMLResponse answers 200, as verifyAuthnRequest does.
-func createSAMLResponse(svc *application.Service) fiber.Handler {
+func createSAMLResponse(svc *saml.Service) fiber.Handler {
 	return func(c *fiber.Ctx) error {
-		at, in, err := rest.RefAndBody[application.SAMLResponseRequest, struct{}](c)
+		at, in, err := rest.RefAndBody[saml.ResponseRequest, struct{}](c)
 		if err != nil {
 			return err
 		}

@@ -4,8 +4,8 @@ import (
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/mappingrule"
 	"github.com/doorward/doorward/pkg/rest"
-	"github.com/doorward/doorward/pkg/saml"
-	"github.com/doorward/doorward/services/application"
+	messages "github.com/doorward/doorward/pkg/saml"
+	"github.com/doorward/doorward/services/application/saml"
 )
 
 // identityProviderView is the representation of an application as a SAML identity
@@ -33,11 +33,11 @@ type identityMetadataView struct {
 	IdentityProvider href.Link  `json:"identityProvider"`
 }
 
-func (v views) identityProvider(p application.SAMLIdentityProvider) identityProviderView {
+func (v views) identityProvider(p saml.IdentityProvider) identityProviderView {
 	return identityProviderView{
 		Head:   v.identityHead("samlIdentityProviders", p),
 		Status: p.Status, SSOLoginEndpoint: loginEndpoint(p), SignatureAlgorithm: p.SignatureAlgorithm,
-		SHAFingerprint:                   saml.Fingerprint(p.Certificate),
+		SHAFingerprint:                   messages.Fingerprint(p.Certificate),
 		X509SigningCert:                  v.Base.Link("x509certificates", p.CertificateID),
 		Metadata:                         v.Base.Link("samlIdentityProviderMetadatas", p.ID),
 		AttributeStatementMappingRules:   v.Base.Link(string(mappingrule.AttributeStatement), p.ID),
@@ -46,27 +46,27 @@ func (v views) identityProvider(p application.SAMLIdentityProvider) identityProv
 	}
 }
 
-func (v views) identityMetadata(p application.SAMLIdentityProvider) identityMetadataView {
+func (v views) identityMetadata(p saml.IdentityProvider) identityMetadataView {
 	return identityMetadataView{
 		Head:     v.identityHead("samlIdentityProviderMetadatas", p),
-		EntityID: application.SAMLEntityID(v.Alias, p.ApplicationID), SSOLoginEndpoint: loginEndpoint(p),
+		EntityID: saml.EntityID(v.Alias, p.ApplicationID), SSOLoginEndpoint: loginEndpoint(p),
 		X509SigningCert:  v.Base.Link("x509certificates", p.CertificateID),
 		IdentityProvider: v.Base.Link("samlIdentityProviders", p.ID),
 	}
 }
 
 // identityDescriptor returns the SAML metadata of an identity provider in XML.
-func (v views) identityDescriptor(p application.SAMLIdentityProvider) ([]byte, error) {
-	return saml.IdentityProviderMetadata(v.identityMetadata(p).EntityID, p.Certificate, p.LoginURL)
+func (v views) identityDescriptor(p saml.IdentityProvider) ([]byte, error) {
+	return messages.IdentityProviderMetadata(v.identityMetadata(p).EntityID, p.Certificate, p.LoginURL)
 }
 
-func (v views) identityHead(kind string, p application.SAMLIdentityProvider) rest.Head {
+func (v views) identityHead(kind string, p saml.IdentityProvider) rest.Head {
 	return rest.NewHead(v.Base.To(kind, p.ID), p.CreatedAt, p.ModifiedAt)
 }
 
 // loginEndpoint returns the link ssoLoginEndpoint: null for the console, which has no Client API to
 // which a service provider could send a browser.
-func loginEndpoint(p application.SAMLIdentityProvider) *href.Link {
+func loginEndpoint(p saml.IdentityProvider) *href.Link {
 	if p.LoginURL == "" {
 		return nil
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/rest"
-	"github.com/doorward/doorward/services/application"
+	"github.com/doorward/doorward/services/application/saml"
 )
 
 // samlPolicyView is the representation of an application's SAML policy
@@ -54,13 +54,13 @@ func (v views) headOfSAMLPolicy(kind string, a applicationapi.Application) rest.
 }
 
 // createRelayState answers 200, not 201: a relay state has no href.
-func createRelayState(svc *application.Service) fiber.Handler {
+func createRelayState(svc *saml.Service) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		at, err := rest.Ref(c)
 		if err != nil {
 			return err
 		}
-		var in application.NewRelayState
+		var in saml.NewRelayState
 		if err := rest.OptionalBody[struct{}](c, &in); err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ func (v views) serviceProvider(p store.SAMLServiceProvider) serviceProviderView 
 		RequestsMustBeSigned: p.MustSignRequests(),
 		Tenant:               v.Base.Link("tenants", p.TenantID),
 	}
-	if status := v.svc.CertificateStatus(p); status != "" {
+	if status := v.saml.CertificateStatus(p); status != "" {
 		view.CertificateStatus = &status
 	}
 	return view

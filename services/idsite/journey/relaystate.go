@@ -17,7 +17,7 @@ import (
 // The RelayState that this service sends to a SAML identity provider, and gets back with the response. SAML
 // allows 80 bytes (SAML 2.0 bindings, sections 3.4.3 and 3.5.3), and some providers refuse more: it is a
 // handle that names the flow, where everything about the login is stored once, and an HMAC. The default
-// RelayState of a login that the identity provider begins is another (services/application/samlrelaystate.go).
+// RelayState of a login that the identity provider begins is another (services/application/saml/relaystate.go).
 
 // relayPurpose is what a RelayState is for.
 type relayPurpose byte

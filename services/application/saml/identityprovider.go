@@ -1,4 +1,4 @@
-package application
+package saml
 
 import (
 	"context"
@@ -16,9 +16,9 @@ import (
 	"github.com/doorward/doorward/services/application/store"
 )
 
-// SAMLIdentityProvider is an application as a SAML identity provider (IdP), to which registered
+// IdentityProvider is an application as a SAML identity provider (IdP), to which registered
 // service providers send their users to log in.
-type SAMLIdentityProvider struct {
+type IdentityProvider struct {
 	store.SAMLIdentityProvider
 	LoginURL string // single sign-on address for service providers; empty for the console, which has no Client API
 }
@@ -29,20 +29,12 @@ type IdentityProviderChange struct {
 	SignatureAlgorithm field.Text `json:"signatureAlgorithm"`
 }
 
-// ApplicationOfSAMLPolicy returns the application whose SAML policy has an id, or
-// apierr.NotFound. A SAML policy, and the application's own SAML service provider, have no data
-// but links (docs/interface/applications.md#saml-policy), which are made from the application.
-func (s *Service) ApplicationOfSAMLPolicy(ctx context.Context, at id.Ref) (applicationapi.Application, error) {
-	a, err := s.store.ApplicationOfSAMLPolicy(ctx, at.Tenant, at.ID)
-	return s.ensureDNSLabel(ctx, a, err)
-}
-
 // SAMLIdentityProvider returns an identity provider, or apierr.NotFound. The first call for an
 // application creates the identity provider and its key pair.
-func (s *Service) SAMLIdentityProvider(ctx context.Context, at id.Ref) (SAMLIdentityProvider, error) {
-	a, err := s.ApplicationOfSAMLPolicy(ctx, at)
+func (s *Service) SAMLIdentityProvider(ctx context.Context, at id.Ref) (IdentityProvider, error) {
+	a, err := s.core.ApplicationOfSAMLPolicy(ctx, at)
 	if err != nil {
-		return SAMLIdentityProvider{}, err
+		return IdentityProvider{}, err
 	}
 	p, err := s.store.SAMLIdentityProvider(ctx, at)
 	if errors.Is(err, apierr.NotFound) {
@@ -52,11 +44,11 @@ func (s *Service) SAMLIdentityProvider(ctx context.Context, at id.Ref) (SAMLIden
 }
 
 // withLoginURL adds the LoginURL.
-func (s *Service) withLoginURL(a applicationapi.Application, p store.SAMLIdentityProvider) SAMLIdentityProvider {
+func (s *Service) withLoginURL(a applicationapi.Application, p store.SAMLIdentityProvider) IdentityProvider {
 	if a.Builtin {
-		return SAMLIdentityProvider{SAMLIdentityProvider: p}
+		return IdentityProvider{SAMLIdentityProvider: p}
 	}
-	return SAMLIdentityProvider{p, s.clientAPIOrigin(a) + s.basePort() + "/saml/sso"}
+	return IdentityProvider{p, s.core.ClientAPIOrigin(a) + s.basePort() + "/saml/sso"}
 }
 
 // basePort returns the port of the deployment's address, with a colon, unless it is 443.
@@ -133,7 +125,7 @@ func samlKeyPurpose(provider id.ID) string { return "application.saml/" + provid
 // algorithm are no longer valid. The identity provider of the console stays disabled: it has no
 // Client API to which a service provider could send a browser.
 func (s *Service) UpdateSAMLIdentityProvider(ctx context.Context, at id.Ref,
-	in IdentityProviderChange) (SAMLIdentityProvider, error) {
+	in IdentityProviderChange) (IdentityProvider, error) {
 	p, err := s.SAMLIdentityProvider(ctx, at)
 	if err != nil {
 		return p, err

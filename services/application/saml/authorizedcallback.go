@@ -1,4 +1,4 @@
-package application
+package saml
 
 import (
 	"github.com/doorward/doorward/pkg/api/applicationapi"

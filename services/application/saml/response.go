@@ -1,4 +1,4 @@
-package application
+package saml
 
 import (
 	"context"
@@ -136,7 +136,7 @@ var errNotRegistered = errors.New("the service provider is not registered with t
 // or apierr.UnusableStatus where the registration is missing (errNotRegistered too), or it or the
 // identity provider is disabled.
 func (s *Service) enabledRegistration(
-	ctx context.Context, identity SAMLIdentityProvider, provider store.SAMLServiceProvider,
+	ctx context.Context, identity IdentityProvider, provider store.SAMLServiceProvider,
 ) (store.SAMLRegistration, error) {
 	if identity.Status != directoryapi.Enabled {
 		return store.SAMLRegistration{}, apierr.UnusableStatus.Because("the identity provider is disabled")
@@ -159,9 +159,9 @@ func (s *Service) checkNotInFuture(name string, at time.Time) error {
 	return nil
 }
 
-// SAMLResponseRequest is the body that requests the response to an AuthnRequest that was
+// ResponseRequest is the body that requests the response to an AuthnRequest that was
 // verified.
-type SAMLResponseRequest struct {
+type ResponseRequest struct {
 	Account           field.Link              `json:"account"`
 	ServiceProvider   field.Link              `json:"serviceProvider"`
 	RequestID         field.Text              `json:"requestId"`
@@ -182,7 +182,7 @@ func (i *Instant) UnmarshalJSON(data []byte) error {
 }
 
 // check checks the members of the body: first those that are required, then their formats.
-func (in SAMLResponseRequest) check(s *Service) error {
+func (in ResponseRequest) check(s *Service) error {
 	for _, required := range []struct {
 		name  string
 		given bool
@@ -212,7 +212,7 @@ func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
 // provider of the tenant, registered with the identity provider or not: the caller has the key of an
 // administrator, who decides. An account of another tenant is apierr.Reference, a disabled one
 // apierr.UnusableStatus, and so is a disabled identity provider or registration.
-func (s *Service) CreateSAMLResponse(ctx context.Context, at id.Ref, in SAMLResponseRequest) ([]byte, error) {
+func (s *Service) CreateSAMLResponse(ctx context.Context, at id.Ref, in ResponseRequest) ([]byte, error) {
 	identity, err := s.SAMLIdentityProvider(ctx, at)
 	if err != nil {
 		return nil, err
@@ -220,7 +220,7 @@ func (s *Service) CreateSAMLResponse(ctx context.Context, at id.Ref, in SAMLResp
 	if err := in.check(s); err != nil {
 		return nil, err
 	}
-	ref, err := s.parseReference(in.ServiceProvider, "serviceProvider", "registeredSamlServiceProviders")
+	ref, err := s.core.ParseReference(in.ServiceProvider, "serviceProvider", "registeredSamlServiceProviders")
 	if err != nil {
 		return nil, err
 	}
@@ -235,7 +235,7 @@ func (s *Service) CreateSAMLResponse(ctx context.Context, at id.Ref, in SAMLResp
 	if _, err := s.enabledRegistration(ctx, identity, provider); err != nil && !errors.Is(err, errNotRegistered) {
 		return nil, err
 	}
-	ref, err = s.parseReference(in.Account, "account", "accounts")
+	ref, err = s.core.ParseReference(in.Account, "account", "accounts")
 	if err != nil {
 		return nil, err
 	}
@@ -259,10 +259,10 @@ func (s *Service) CreateSAMLResponse(ctx context.Context, at id.Ref, in SAMLResp
 
 // signSAMLResponse returns the signed response, with an assertion, for an account. The response says
 // which request it answers and when the user logged in; the parties and the account are filled in here.
-func (s *Service) signSAMLResponse(ctx context.Context, identity SAMLIdentityProvider,
+func (s *Service) signSAMLResponse(ctx context.Context, identity IdentityProvider,
 	provider store.SAMLServiceProvider, account directoryapi.Account, response saml.Response,
 ) (signed []byte, err error) {
-	response.Issuer, response.Audience = SAMLEntityID(s.Alias(), identity.ApplicationID), provider.EntityID
+	response.Issuer, response.Audience = EntityID(s.core.Alias(), identity.ApplicationID), provider.EntityID
 	response.ConsumerURL = provider.AssertionConsumerServiceURL
 	if response.NameID, response.NameIDFormat, err = s.nameID(ctx, identity, provider, account); err != nil {
 		return nil, err
@@ -278,7 +278,7 @@ func (s *Service) signSAMLResponse(ctx context.Context, identity SAMLIdentityPro
 	return response.Sign(pair, identity.SignatureAlgorithm)
 }
 
-func (s *Service) samlKeyPair(identity SAMLIdentityProvider) (saml.KeyPair, error) {
+func (s *Service) samlKeyPair(identity IdentityProvider) (saml.KeyPair, error) {
 	private, err := s.ring.Open(identity.PrivateKeySealed, samlKeyPurpose(identity.ID))
 	if err != nil {
 		return saml.KeyPair{}, err
@@ -288,7 +288,7 @@ func (s *Service) samlKeyPair(identity SAMLIdentityProvider) (saml.KeyPair, erro
 
 // accountForResponse returns an account if it may log in to the application of an identity
 // provider.
-func (s *Service) accountForResponse(ctx context.Context, identity SAMLIdentityProvider, account id.ID) (directoryapi.Account, error) {
+func (s *Service) accountForResponse(ctx context.Context, identity IdentityProvider, account id.ID) (directoryapi.Account, error) {
 	unreachable := apierr.Reference.Because("account: the application reaches no account %q", s.base.To("accounts", account))
 	found, err := s.directories.Account(ctx, directoryapi.Ref{Tenant: identity.TenantID, ID: account})
 	if errors.Is(err, apierr.NotFound) {
@@ -297,7 +297,7 @@ func (s *Service) accountForResponse(ctx context.Context, identity SAMLIdentityP
 	if err != nil {
 		return found, err
 	}
-	_, err = s.CheckAccess(ctx, applicationapi.CheckAccess{
+	_, err = s.core.CheckAccess(ctx, applicationapi.CheckAccess{
 		Tenant: identity.TenantID, Application: identity.ApplicationID, Account: account,
 	})
 	switch refusal := apierr.From(err); {
@@ -314,7 +314,7 @@ func (s *Service) accountForResponse(ctx context.Context, identity SAMLIdentityP
 // persistent id that is different for each service provider, or a transient id that is
 // different in each response.
 func (s *Service) nameID(
-	ctx context.Context, identity SAMLIdentityProvider, provider store.SAMLServiceProvider, a directoryapi.Account,
+	ctx context.Context, identity IdentityProvider, provider store.SAMLServiceProvider, a directoryapi.Account,
 ) (name, format string, err error) {
 	switch provider.NameIDFormat {
 	case store.TransientNameID:

@@ -1,4 +1,4 @@
-package application_test
+package saml_test
 
 import (
 	"context"
@@ -12,11 +12,13 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/reseal"
-	"github.com/doorward/doorward/pkg/saml"
+	messages "github.com/doorward/doorward/pkg/saml"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/worktest"
 	"github.com/doorward/doorward/services/application"
+	"github.com/doorward/doorward/services/application/app"
 	"github.com/doorward/doorward/services/application/applicationtest"
+	"github.com/doorward/doorward/services/application/saml"
 	"github.com/doorward/doorward/services/application/store"
 )
 
@@ -24,12 +26,12 @@ import (
 func policy(t *testing.T, d *applicationtest.Deployment) (at, shop id.Ref) {
 	t.Helper()
 	tenant, _ := d.Tenant(t)
-	shop = id.Ref{Tenant: tenant, ID: newApplication(t, d, tenant)}
-	a, err := d.Service.Application(t.Context(), shop)
+	body := application.NewApplication{Name: field.Some("Shop " + d.NewID().String())}
+	a, err := d.Service.CreateApplication(t.Context(), tenant, body, application.DirectoryToCreate{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return id.Ref{Tenant: tenant, ID: a.SAMLPolicyID}, shop
+	return id.Ref{Tenant: tenant, ID: a.SAMLPolicyID}, id.Ref{Tenant: tenant, ID: a.ID}
 }
 
 // Two processes that are asked for the first time at once keep one key pair.
@@ -37,12 +39,12 @@ func TestReplicasKeepOneKeyPair(t *testing.T) {
 	t.Parallel()
 	d := applicationtest.Open(t)
 	at, _ := policy(t, d)
-	other := application.New(store.New(d.DB, d.Clock.Now), d.Directories, d.Ring, applicationtest.Base, d.Clock.Now,
+	other := app.New(store.New(d.DB, d.Clock.Now), d.Directories, d.Ring, applicationtest.Base, d.Clock.Now,
 		applicationtest.Config)
 	var group sync.WaitGroup
 	var mu sync.Mutex
 	certificates := map[string]bool{}
-	for _, replica := range []*application.Service{d.Service, other, d.Service, other} {
+	for _, replica := range []*app.Service{d.Service, other, d.Service, other} {
 		group.Go(func() {
 			p, err := replica.SAMLIdentityProvider(t.Context(), at)
 			if err != nil {
@@ -65,7 +67,7 @@ func TestCertificatesOfServiceProvidersThatEndAreCounted(t *testing.T) {
 	tenant, _ := d.Tenant(t)
 	register := func(entity, certificate string) {
 		t.Helper()
-		in := application.NewSAMLServiceProvider{
+		in := saml.NewServiceProvider{
 			AssertionConsumerServiceURL: field.Some("https://sp.example.test/acs"), EntityID: field.Some(entity),
 		}
 		if certificate != "" {
@@ -77,19 +79,19 @@ func TestCertificatesOfServiceProvidersThatEndAreCounted(t *testing.T) {
 	}
 	register("urn:none", "")
 	for state, made := range map[string]time.Time{
-		saml.CertificateExpired:     d.Clock.Now().AddDate(-11, 0, 0),
-		saml.CertificateNotYetValid: d.Clock.Now().AddDate(1, 0, 0),
-		saml.CertificateExpiresSoon: d.Clock.Now().AddDate(-10, 0, 20), saml.CertificateValid: d.Clock.Now(),
+		messages.CertificateExpired:     d.Clock.Now().AddDate(-11, 0, 0),
+		messages.CertificateNotYetValid: d.Clock.Now().AddDate(1, 0, 0),
+		messages.CertificateExpiresSoon: d.Clock.Now().AddDate(-10, 0, 20), messages.CertificateValid: d.Clock.Now(),
 	} {
-		pair, err := saml.NewKeyPair("sp", made)
+		pair, err := messages.NewKeyPair("sp", made)
 		if err != nil {
 			t.Fatal(err)
 		}
 		register("urn:"+state, pair.Certificate)
 	}
-	counts, err := application.CheckSAMLCertificates(t.Context(), d.Service)
+	counts, err := saml.CheckSAMLCertificates(t.Context(), d.Service.SAML)
 	want := map[string]int64{
-		saml.CertificateExpired: 1, saml.CertificateNotYetValid: 1, saml.CertificateExpiresSoon: 1, saml.CertificateValid: 1,
+		messages.CertificateExpired: 1, messages.CertificateNotYetValid: 1, messages.CertificateExpiresSoon: 1, messages.CertificateValid: 1,
 	}
 	if err != nil || !maps.Equal(counts, want) {
 		t.Errorf("the certificates are counted as %v, %v, want %v", counts, err, want)
@@ -156,7 +158,7 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 	if _, err := d.Service.SAMLIdentityProvider(t.Context(), at); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Service.CreateDefaultRelayState(t.Context(), at, application.NewRelayState{}); err != nil {
+	if _, err := d.Service.CreateDefaultRelayState(t.Context(), at, saml.NewRelayState{}); err != nil {
 		t.Fatal(err)
 	}
 	ring := func(text secure.Secret) *secure.Keyring {
@@ -186,7 +188,7 @@ func TestAMasterKeyCanBeReplacedAndThenDropped(t *testing.T) {
 	}
 	before := read(d.Ring)
 	next := secure.NewMasterKey("k2")
-	stop := worktest.Start(t, reseal.Worker(d.DB, ring(next+","+d.Master), application.Sealed...))
+	stop := worktest.Start(t, reseal.Worker(d.DB, ring(next+","+d.Master), saml.Sealed...))
 	deadline, tick := time.NewTimer(30*time.Second), time.NewTicker(5*time.Millisecond)
 	defer deadline.Stop()
 	defer tick.Stop()

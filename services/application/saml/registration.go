@@ -1,4 +1,4 @@
-package application
+package saml
 
 import (
 	"context"
@@ -15,10 +15,10 @@ import (
 // maxRelayState is the limit of a RelayState, in characters. It is enough for a URL or a token.
 const maxRelayState = 4000
 
-// NewSAMLRegistration is the body that registers a service provider with the
+// NewRegistration is the body that registers a service provider with the
 // identity provider of the path
 // (docs/interface/applications.md#saml-identity-provider).
-type NewSAMLRegistration struct {
+type NewRegistration struct {
 	ServiceProvider  field.Link `json:"serviceProvider"`
 	IdentityProvider field.Link `json:"identityProvider"`
 	RegistrationChange
@@ -64,7 +64,7 @@ func (s *Service) ListSAMLServiceProvidersOfIdentityProvider(
 // provider that the tenant does not have is apierr.Reference, and so is another identity
 // provider than that of the path. A second registration of the two is apierr.SAMLRegistration.
 func (s *Service) CreateSAMLRegistration(ctx context.Context, provider id.Ref,
-	in NewSAMLRegistration) (store.SAMLRegistration, error) {
+	in NewRegistration) (store.SAMLRegistration, error) {
 	now := s.now()
 	r := store.SAMLRegistration{
 		TenantID: provider.Tenant, ID: id.New(now), IdentityProviderID: provider.ID, Status: directoryapi.Enabled,
@@ -101,8 +101,8 @@ func (s *Service) CreateSAMLRegistration(ctx context.Context, provider id.Ref,
 }
 
 // readProviders parses the links to the service provider and the identity provider.
-func (s *Service) readProviders(r *store.SAMLRegistration, in NewSAMLRegistration) error {
-	service, err := s.parseReference(in.ServiceProvider, "serviceProvider", "registeredSamlServiceProviders")
+func (s *Service) readProviders(r *store.SAMLRegistration, in NewRegistration) error {
+	service, err := s.core.ParseReference(in.ServiceProvider, "serviceProvider", "registeredSamlServiceProviders")
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (s *Service) readProviders(r *store.SAMLRegistration, in NewSAMLRegistratio
 	if !in.IdentityProvider.Given() {
 		return nil
 	}
-	identity, err := s.parseReference(in.IdentityProvider, "identityProvider", "samlIdentityProviders")
+	identity, err := s.core.ParseReference(in.IdentityProvider, "identityProvider", "samlIdentityProviders")
 	if err == nil && identity.ID != r.IdentityProviderID {
 		err = apierr.Reference.Because("identityProvider: %q is not the identity provider of the path",
 			in.IdentityProvider.Value.Href)

@@ -1,12 +1,20 @@
-package application
+package saml
 
 import (
 	"context"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/saml"
 	"github.com/doorward/doorward/services/application/store"
 )
+
+var samlCertificates, _ = otel.Meter("application").Int64Gauge("doorward_application_saml_certificates",
+	metric.WithDescription(
+		"SAML service providers whose certificate expires within 30 days (state expiring), has expired (expired) "+
+			"or has not begun (not_yet_valid)"))
 
 // CertificateStatus returns the state of the certificate of a registered service provider
 // (pkg/saml/certificate.go), or "" where it has none.

@@ -1,4 +1,4 @@
-package application
+package saml
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// SAMLEntityID returns the entity id of an application as a SAML identity provider.
-func SAMLEntityID(name alias.Alias, application id.ID) string {
+// EntityID returns the entity id of an application as a SAML identity provider.
+func EntityID(name alias.Alias, application id.ID) string {
 	return name.Spell("urn:service:application:") + application.String() + ":provider:idp"
 }
 
@@ -33,7 +33,7 @@ func (s *Service) SAMLApplication(ctx context.Context,
 	if in.CallbackURI != "" {
 		query.Limit = maxCallbackApplications
 	}
-	page, err := s.ListDirectoryApplications(ctx, in.Directory, query)
+	page, err := s.core.ListDirectoryApplications(ctx, in.Directory, query)
 	if err != nil {
 		return applicationapi.Application{}, err
 	}
@@ -48,10 +48,10 @@ func (s *Service) SAMLApplication(ctx context.Context,
 
 // identityProviderOfApplication returns the SAML identity provider of an application.
 func (s *Service) identityProviderOfApplication(ctx context.Context, tenant,
-	application id.ID) (SAMLIdentityProvider, error) {
+	application id.ID) (IdentityProvider, error) {
 	a, err := s.store.Application(ctx, tenant, application)
 	if err != nil {
-		return SAMLIdentityProvider{}, err
+		return IdentityProvider{}, err
 	}
 	return s.SAMLIdentityProvider(ctx, id.Ref{Tenant: tenant, ID: a.SAMLPolicyID})
 }
@@ -89,7 +89,7 @@ func (s *Service) VerifySAMLRequest(ctx context.Context,
 }
 
 // SAMLResponse signs the response to a request that was verified: for an account that has
-// logged in, or a refusal. The assertion is made in samlauthn.go.
+// logged in, or a refusal. The assertion is made in response.go.
 func (s *Service) SAMLResponse(ctx context.Context,
 	in applicationapi.SAMLAnswer) (out applicationapi.SAMLResponse, err error) {
 	identity, err := s.identityProviderOfApplication(ctx, in.Tenant, in.Application)
@@ -111,7 +111,7 @@ func (s *Service) SAMLResponse(ctx context.Context,
 			return out, err
 		}
 		signed, err = saml.Refusal{
-			Issuer: SAMLEntityID(s.Alias(), identity.ApplicationID), ConsumerURL: out.ConsumerURL, InResponseTo: in.RequestID,
+			Issuer: EntityID(s.core.Alias(), identity.ApplicationID), ConsumerURL: out.ConsumerURL, InResponseTo: in.RequestID,
 			Reason: in.Reason, Message: in.Message, Now: s.now(),
 		}.Sign(pair, identity.SignatureAlgorithm)
 		out.Response = secure.Secret(base64.StdEncoding.EncodeToString(signed))

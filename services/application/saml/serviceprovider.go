@@ -1,4 +1,4 @@
-package application
+package saml
 
 import (
 	"context"
@@ -16,16 +16,17 @@ import (
 // entity id is SAML's own (SAML 2.0 core, section 8.3.6); the interface names
 // none for the others.
 const (
+	maxServiceProviderName        = 255
 	maxServiceProviderDescription = 1000
 	maxConsumerURL                = 2000
 	maxEntityID                   = 1024
 	maxCertificate                = 20_000
 )
 
-// NewSAMLServiceProvider is the body that creates or updates a registered SAML service provider
+// NewServiceProvider is the body that creates or updates a registered SAML service provider
 // (docs/interface/applications.md#saml-identity-provider). ConsumerURLAlias is the
 // assertionConsumerServiceUrl of clients that write URL in capital letters.
-type NewSAMLServiceProvider struct {
+type NewServiceProvider struct {
 	Name                        field.Text `json:"name"`
 	Description                 field.Text `json:"description"`
 	AssertionConsumerServiceURL field.Text `json:"assertionConsumerServiceUrl"`
@@ -52,7 +53,7 @@ func (s *Service) ListSAMLServiceProviders(
 // CreateSAMLServiceProvider creates a registered service provider from a client's body. An
 // entity id that the tenant has already is apierr.SAMLEntityTaken.
 func (s *Service) CreateSAMLServiceProvider(
-	ctx context.Context, tenant id.ID, in NewSAMLServiceProvider,
+	ctx context.Context, tenant id.ID, in NewServiceProvider,
 ) (store.SAMLServiceProvider, error) {
 	now := s.now()
 	p := store.SAMLServiceProvider{TenantID: tenant, ID: id.New(now), NameIDFormat: store.EmailNameID, CreatedAt: now,
@@ -66,7 +67,7 @@ func (s *Service) CreateSAMLServiceProvider(
 
 // UpdateSAMLServiceProvider changes the members that the body names.
 func (s *Service) UpdateSAMLServiceProvider(
-	ctx context.Context, at id.Ref, in NewSAMLServiceProvider,
+	ctx context.Context, at id.Ref, in NewServiceProvider,
 ) (store.SAMLServiceProvider, error) {
 	var p store.SAMLServiceProvider
 	err := s.store.Tx(ctx, func(tx *store.Tx) (err error) {
@@ -97,7 +98,7 @@ func explainEntityTaken(p store.SAMLServiceProvider, err error) error {
 
 // applyServiceProvider checks the members of a body and writes them into a service provider:
 // first the members that are required, then values, then formats.
-func applyServiceProvider(p *store.SAMLServiceProvider, in NewSAMLServiceProvider, isNew bool) (err error) {
+func applyServiceProvider(p *store.SAMLServiceProvider, in NewServiceProvider, isNew bool) (err error) {
 	var errs field.Errors
 	const consumerURL = "assertionConsumerServiceUrl"
 	consumer := in.AssertionConsumerServiceURL
@@ -107,7 +108,7 @@ func applyServiceProvider(p *store.SAMLServiceProvider, in NewSAMLServiceProvide
 	unchecked := p.AssertionConsumerServiceURL
 	errs.Required(&p.AssertionConsumerServiceURL, consumer, consumerURL, maxConsumerURL, isNew)
 	errs.Required(&p.EntityID, in.EntityID, "entityId", maxEntityID, isNew)
-	errs.SetOptional(&p.Name, in.Name, func(in field.Text) (*string, error) { return field.Nonempty(in, "name", maxName) })
+	errs.SetOptional(&p.Name, in.Name, func(in field.Text) (*string, error) { return field.Nonempty(in, "name", maxServiceProviderName) })
 	errs.Optional(&p.Description, in.Description, "description", maxServiceProviderDescription)
 	if in.NameIDFormat.Present {
 		p.NameIDFormat, err = nameIDFormat(in.NameIDFormat)

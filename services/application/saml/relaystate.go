@@ -1,4 +1,4 @@
-package application
+package saml
 
 import (
 	"context"
@@ -34,7 +34,7 @@ type NewRelayState struct {
 // tenant, whose key signs it, its claim spUid the SAML policy of the application. It is read by
 // SAMLRelayState. The RelayState of all other SAML messages is in services/idsite/journey/relaystate.go.
 func (s *Service) CreateDefaultRelayState(ctx context.Context, policy id.Ref, in NewRelayState) (secure.Secret, error) {
-	a, err := s.ApplicationOfSAMLPolicy(ctx, policy)
+	a, err := s.core.ApplicationOfSAMLPolicy(ctx, policy)
 	if err != nil {
 		return "", err
 	}
@@ -46,11 +46,11 @@ func (s *Service) CreateDefaultRelayState(ctx context.Context, policy id.Ref, in
 		claims["cb_uri"] = in.CallbackURI.Value
 	}
 	if in.Organization.Given() {
-		organization, err := s.namedOrganization(ctx, a.TenantID, in.Organization)
+		organization, err := s.core.NamedOrganization(ctx, a.TenantID, in.Organization)
 		if err != nil {
 			return "", err
 		}
-		claims["ash"] = s.base.To(organizationOwner.hrefKind(), organization.ID)
+		claims["ash"] = s.base.To(string(store.OrganizationKind), organization.ID)
 	}
 	if in.State.Given() {
 		if _, err := field.Optional(in.State, "state", maxRelayState); err != nil {
@@ -93,7 +93,7 @@ func (s *Service) SAMLRelayState(ctx context.Context,
 	if err != nil {
 		return out, unknown
 	}
-	out.Application, err = s.ApplicationOfSAMLPolicy(caller.WithTenant(ctx, tenant), id.Ref{Tenant: tenant, ID: policy})
+	out.Application, err = s.core.ApplicationOfSAMLPolicy(caller.WithTenant(ctx, tenant), id.Ref{Tenant: tenant, ID: policy})
 	if errors.Is(err, apierr.NotFound) {
 		return out, unknown
 	}
@@ -102,40 +102,6 @@ func (s *Service) SAMLRelayState(ctx context.Context,
 		out.State = &state
 	}
 	return out, err
-}
-
-// namedOrganization returns the organization of a body, or apierr.Reference where the tenant
-// has no such organization. It need not be mapped to the application: that is checked at the
-// login.
-func (s *Service) namedOrganization(ctx context.Context, tenant id.ID, in field.Nullable[directoryapi.StoreName]) (
-	store.Organization, error,
-) {
-	where, err := directoryapi.ReadStoreName(in, "organization")
-	if err != nil {
-		return store.Organization{}, err
-	}
-	o, err := s.organizationNamed(ctx, tenant, where)
-	if errors.Is(err, apierr.NotFound) {
-		err = apierr.Reference.Because("organization: there is no organization %q", where.Href+where.NameKey)
-	}
-	return o, err
-}
-
-// organizationNamed returns the organization of an href or a nameKey, or apierr.NotFound.
-func (s *Service) organizationNamed(ctx context.Context, tenant id.ID,
-	where directoryapi.StoreName) (store.Organization, error) {
-	if where.Href == "" {
-		key, err := hostLabel(field.Some(where.NameKey), "nameKey")
-		if err != nil {
-			return store.Organization{}, apierr.NotFound // no organization has it
-		}
-		return s.store.OrganizationByNameKey(ctx, tenant, key)
-	}
-	ref, ok := s.base.Parse(where.Href)
-	if !ok || ref.Kind != organizationOwner.hrefKind() {
-		return store.Organization{}, apierr.NotFound
-	}
-	return s.store.Organization(ctx, tenant, ref.ID)
 }
 
 // relayKey returns the key that signs the default relay states of a tenant. The first call

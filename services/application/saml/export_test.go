@@ -1,4 +1,4 @@
-package application
+package saml
 
 import "context"
 
