@@ -53,13 +53,13 @@ func deadLettersAreResolved(p *product) {
 	// An event of the process wakes the relay.
 	made, _ := p.send("POST", "/directories", `{"name": "gone"}`, 201)
 	p.send("DELETE", href(made), "", 204)
-	list(4) // of application, oauth, mfa and notification
+	list(5) // of application, oauth, mfa, notification and idsite
 	var out bytes.Buffer
 	only := DeadLetterSelection{Group: "doorward.mfa"}
 	if err := ResolveDeadLetters(p.Context(), source(), true, only, &out); err != nil || out.String() != "1 dead letters were sent again\n" {
 		p.Fatalf("sending the dead letters again printed %s, %v", out.String(), err)
 	}
-	list(7) // each group reads it again
+	list(9) // each group reads it again
 	if err := ResolveDeadLetters(p.Context(), source(), false, DeadLetterSelection{}, io.Discard); err != nil {
 		p.Fatal(err)
 	}
