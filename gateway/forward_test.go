@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -249,7 +250,7 @@ func TestTheTraceContextIsForwarded(t *testing.T) {
 	}
 	eventually(t, "the gateway's span ends", func() bool { return len(spans.GetSpans()) == 1 })
 	span := spans.GetSpans()[0]
-	if span.Name != "gateway GET /v1/accounts/:id" {
+	if span.Name != "GET /v1/accounts/:id" {
 		t.Errorf("the span is named %q", span.Name)
 	}
 	requests := s.services["directory"].requests()
@@ -259,6 +260,48 @@ func TestTheTraceContextIsForwarded(t *testing.T) {
 	for _, e := range requests {
 		if parent := e.Headers["Traceparent"]; len(parent) != 1 || !strings.Contains(parent[0], span.SpanContext.TraceID().String()+"-"+span.SpanContext.SpanID().String()) {
 			t.Errorf("%s continues %q", e.Target, parent)
+		}
+	}
+}
+
+// A stranger decides neither in which trace a request is nor whether that is recorded; a trusted proxy does.
+func TestATraceBeginsAtTheGateway(t *testing.T) {
+	spans := tracetest.NewInMemoryExporter()
+	provider := trace.NewTracerProvider(trace.WithSyncer(spans))
+	before := otel.GetTracerProvider()
+	otel.SetTracerProvider(provider)
+	otel.SetTextMapPropagator(propagation.TraceContext{})
+	t.Cleanup(func() { otel.SetTracerProvider(before) })
+	const theirs = "0af7651916cd43dd8448eb211c80319c"
+	for hops := range 2 {
+		spans.Reset()
+		s := openGateway(t, func(cfg *Config, _ *testGateway) { cfg.TrustedHops = hops })
+		s.services["directory"].setAnswers(map[string]string{"/accounts/1": `{}`})
+		s.do(t, call{method: http.MethodGet, path: "/v1/accounts/1",
+			header: http.Header{"Traceparent": {"00-" + theirs + "-b7ad6b7169203331-0" + strconv.Itoa(hops)}}}).want(200)
+		eventually(t, "the gateway's span ends", func() bool { return len(spans.GetSpans()) == 1 })
+		span := spans.GetSpans()[0]
+		continues := span.SpanContext.TraceID().String() == theirs
+		linked := len(span.Links) == 1 && span.Links[0].SpanContext.TraceID().String() == theirs
+		if continues != (hops == 1) || linked != (hops == 0) || span.Parent.IsValid() != (hops == 1) {
+			t.Errorf("with %d trusted proxies the trace is %s, its links are %v", hops, span.SpanContext.TraceID(), span.Links)
+		}
+		attributes := map[string]string{}
+		for _, a := range span.Attributes {
+			attributes[string(a.Key)] = a.Value.Emit()
+		}
+		for name, want := range map[string]string{"url.scheme": "https", "http.route": "/v1/accounts/:id", "url.path": "/v1/accounts/:id"} {
+			if attributes[name] != want {
+				t.Errorf("the attribute %s is %q, want %q", name, attributes[name], want)
+			}
+		}
+		for _, name := range []string{"doorward.tenant", "client.address", "server.address"} {
+			if attributes[name] == "" {
+				t.Errorf("the span lacks %s: %v", name, attributes)
+			}
+		}
+		if attributes["error.type"] != "" {
+			t.Errorf("an answer with 200 has the error.type %q", attributes["error.type"])
 		}
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/doorward/doorward/pkg/api/idsiteapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
@@ -164,7 +166,7 @@ func New(cfg Config) (*Gateway, error) {
 		g.expand,         // replaces links of the answer by what they name
 	}
 	g.HTTP = rest.NewFiber(g.handleError)
-	g.HTTP.Use(g.identify, rest.Observe("gateway"), g.serve)
+	g.HTTP.Use(g.identify, rest.ObserveEdge("gateway", g.cfg.TrustedHops > 0), g.serve)
 	g.setReadLimits(g.HTTP.Server())
 	return g, nil
 }
@@ -177,6 +179,7 @@ func (g *Gateway) serve(c *fiber.Ctx) error {
 		bodyLength: announcedLength(&c.Request().Header),
 	}
 	defer func() {
+		rc.describeSpan()
 		rc.cancel()
 		g.skipBody(rc)
 		if rc.inBodyQueue {
@@ -197,6 +200,20 @@ func (g *Gateway) serve(c *fiber.Ctx) error {
 		}
 	}
 	return nil
+}
+
+// describeSpan sets the attributes of the span of the request that only the gateway knows: the tenant and the client.
+func (rc *requestContext) describeSpan() {
+	span := trace.SpanFromContext(rc.ctx)
+	if !span.IsRecording() {
+		return
+	}
+	if !rc.caller.Tenant.IsZero() {
+		span.SetAttributes(attribute.String("doorward.tenant", rc.caller.Tenant.String()))
+	}
+	if rc.address.IsValid() {
+		span.SetAttributes(attribute.String("client.address", rc.address.String()))
+	}
 }
 
 // answer forwards the request to the service that owns the path, or writes a page of the

@@ -152,7 +152,7 @@ func newPool(ctx context.Context, pool *pgxpool.Config, cfg Config, params map[s
 	pool.ConnConfig.RuntimeParams["application_name"] = "doorward-" + cfg.Schema
 	pool.ConnConfig.Tracer = cfg.Tracer
 	if cfg.Tracer == nil && telemetry.Recording() {
-		pool.ConnConfig.Tracer = otelpgx.NewTracer()
+		pool.ConnConfig.Tracer = tracer{otelpgx.NewTracer()}
 	}
 	connected, err := pgxpool.NewWithConfig(ctx, pool)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/telemetry"
 	"github.com/doorward/doorward/services/application/store"
 )
 
@@ -105,6 +106,8 @@ func decodeBase64(value secure.Secret) ([]byte, bool) {
 // Login logs an account in by its password, for another service: the password grant, the
 // hosted login and the Client API.
 func (s *Service) Login(ctx context.Context, in applicationapi.Login) (applicationapi.LoggedIn, error) {
+	ctx, span := telemetry.Span(ctx, "application.Login")
+	defer span.End()
 	application := directoryapi.Ref{Tenant: in.Tenant, ID: in.Application}
 	return s.login(ctx, application, directoryapi.StoreName{Href: in.AccountStore.Href, NameKey: in.NameKey}, in.Login,
 		in.Password)

@@ -10,6 +10,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/telemetry"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -30,6 +31,8 @@ const unansweredFor = time.Minute
 // Directory accounts are checked there, by an agent (agent/check.go). Failed logins are counted in
 // services/application/throttle.go.
 func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate) (directoryapi.Authenticated, error) {
+	ctx, span := telemetry.Span(ctx, "directory.Authenticate")
+	defer span.End()
 	found, err := s.store.FindLogin(ctx, in.Tenant, in.Stores, in.Login)
 	absent := errors.Is(err, apierr.NotFound)
 	if err != nil && !absent {
@@ -45,7 +48,7 @@ func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate
 		err = s.cfg.CheckByAgent(ctx, found, in.Password)
 		match = err == nil
 	} else {
-		match, stale, err = s.passwords.Verify(ctx, in.Tenant, found.PasswordHash, in.Password)
+		match, stale, err = s.verifyPassword(ctx, in, found)
 	}
 	switch {
 	case err != nil:
@@ -67,6 +70,13 @@ func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate
 	return directoryapi.Authenticated{
 		Account: account, Store: directoryapi.Store{Kind: found.StoreKind, ID: found.StoreID},
 	}, err
+}
+
+// verifyPassword compares the password with the hash: a wait for a worker and the hash, which are a span.
+func (s *Service) verifyPassword(ctx context.Context, in directoryapi.Authenticate, found store.Candidate) (match, stale bool, err error) {
+	ctx, span := telemetry.Span(ctx, "password.verify")
+	defer span.End()
+	return s.passwords.Verify(ctx, in.Tenant, found.PasswordHash, in.Password)
 }
 
 // checkPasswordLogin returns the error of a login with the right password: that of

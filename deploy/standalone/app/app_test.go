@@ -238,13 +238,13 @@ func (p *product) verifying() (application string) {
 func oneTraceJoinsTheRequestAndItsMail(p *product) {
 	application, before := p.verifying(), len(p.mails(0))
 	wants := [][]string{
-		{"application POST", "gateway POST"},
-		{"INSERT", "application POST", "gateway POST"},                    // SQL, in the directory service
-		{"publish", "gateway POST"},                                       // Redis, where the gateway tells the others
-		{"publish AccountRegistered", "application POST", "gateway POST"}, // Kafka
-		{"consume AccountRegistered", "application POST", "gateway POST"},
-		{"INSERT", "consume AccountRegistered", "gateway POST"},
-		{"send mail", "consume AccountRegistered", "gateway POST"},
+		{"application POST", "POST"},
+		{"INSERT", "application POST", "POST"},                    // SQL, in the directory service
+		{"publish", "POST"},                                       // Redis, where the gateway tells the others
+		{"publish AccountRegistered", "application POST", "POST"}, // Kafka
+		{"consume AccountRegistered", "application POST", "POST"},
+		{"INSERT", "consume AccountRegistered", "POST"},
+		{"send mail", "consume AccountRegistered", "POST"},
 	}
 	// The gateway tells about one request in a tenth of a second: the trace of
 	// one of the first registrations has it, where no other requests come between.
@@ -290,7 +290,7 @@ func (p *product) registration() (paths [][]string) {
 		for known := true; known; span, known = byID[span.Parent.SpanID()] {
 			names = append(names, span.Name)
 		}
-		if names[len(names)-1] == "gateway POST /v1/applications/:id/accounts" {
+		if names[len(names)-1] == "POST /v1/applications/:id/accounts" {
 			paths = append(paths, names)
 		}
 	}

@@ -64,8 +64,8 @@ type Server struct {
 	process *postmaster
 	restart func() (*postmaster, error) // starts the next postmaster after this one: Restart
 
-	done     chan struct{}
-	err      error // set before done is closed
+	done chan struct{}
+	err  error // set before done is closed
 }
 
 // Start creates the cluster if there is none, starts its server, and returns when the database
