@@ -12,7 +12,9 @@ var EventSources = []string{"directory"}
 
 // Handlers returns the handlers of events of other services (event consumers).
 func (s *Service) Handlers() []events.Handler {
-	return []events.Handler{events.On(s.DirectoryDeleted), events.On(s.GroupDeleted), events.On(s.AccountDeleted), events.On(s.AccountsDeleted)}
+	return []events.Handler{
+		events.On(s.DirectoryDeleted), events.On(s.GroupDeleted), events.On(s.AccountDeleted), events.On(s.AccountsDeleted),
+	}
 }
 
 // DirectoryDeleted deletes the mappings of a deleted directory and of its groups, and the failed logins of its
