@@ -1042,7 +1042,7 @@ type ClaimMapping struct {
 	// Scopes Scopes that give it; none is always.
 	Scopes *[]string `json:"scopes,omitempty"`
 
-	// Source Attribute: username, email, givenName, middleName, surname, fullName, locale, status, createdAt, modifiedAt.
+	// Source Attribute: username, email, givenName, middleName, surname, fullName, locale, status, createdAt, modifiedAt, groups.name, directory.id, directory.name, organization, organization.id, organization.name, organization.nameKey, or a member of customData, such as customData.address.city.
 	Source *string `json:"source,omitempty"`
 }
 

@@ -45,3 +45,22 @@ func ParseDuration(text string) (time.Duration, error) {
 	}
 	return total, nil
 }
+
+// Duration checks an ISO 8601 duration and returns its text unchanged. A longer one than most is
+// apierr.AfterMaximum, a shorter one than least apierr.BelowMinimum.
+func Duration(in Text, name string, least, most time.Duration) (string, error) {
+	text, err := Required(in, name, 255)
+	if err != nil {
+		return "", err
+	}
+	d, err := ParseDuration(text)
+	switch {
+	case err != nil:
+		return "", apierr.Format.Because("%s: %s", name, apierr.From(err).Reason)
+	case d < least:
+		return "", apierr.BelowMinimum.Because("%s must be at least %s", name, least)
+	case d > most:
+		return "", apierr.AfterMaximum.Because("%s must be at most %s", name, most)
+	}
+	return text, nil
+}

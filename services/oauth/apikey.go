@@ -14,7 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/secure"
-	"github.com/doorward/doorward/services/oauth/openid"
+	"github.com/doorward/doorward/services/oauth/signing"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
@@ -34,7 +34,7 @@ func apiKeyPurpose(keyID string) string { return "oauth.apikey/" + keyID }
 
 // Sealed lists the columns that are encrypted under the master key, for the rotation of
 // that key (pkg/reseal/reseal.go).
-var Sealed = append(openid.Sealed,
+var Sealed = append(signing.Sealed,
 	secure.SealedColumn[string]{Table: "api_keys", Key: "id", Column: "secret_sealed", Purpose: apiKeyPurpose})
 
 // isAPIKeyID reports whether text has the form of the id of an API key. Other text, such

@@ -8,6 +8,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
@@ -73,8 +74,8 @@ func (s *Service) requestingClient(ctx context.Context, i issuer, clientID strin
 	switch {
 	case errors.Is(err, apierr.Unauthorized):
 		return client, refuse("invalid_request", "client_id names no client of the application that is enabled")
-	case err == nil && !slices.Contains(client.Settings.GrantTypes, grantCode):
-		return client, refuse("unauthorized_client", "the client does not have the grant type %s", grantCode)
+	case err == nil && !slices.Contains(client.Settings.GrantTypes, relyingparty.GrantCode):
+		return client, refuse("unauthorized_client", "the client does not have the grant type %s", relyingparty.GrantCode)
 	}
 	return client, err
 }
@@ -184,7 +185,7 @@ func (r authorizationRequest) checkScopes(out *oauthapi.Authorization) (err erro
 	if out.Resource, err = r.target(r.parameters["resource"]); err != nil {
 		return err
 	}
-	asks := r.client.Settings.Consent == consentRequired
+	asks := r.client.Settings.Consent == relyingparty.ConsentRequired
 	if out.Scopes, err = r.allowedScopes(r.client, r.parameters["scope"], out.Resource, asks); err != nil {
 		return err
 	}
@@ -237,8 +238,8 @@ func (r authorizationRequest) checkLogin(out *oauthapi.Authorization) error {
 	if out.ACRValues = r.words("acr_values"); out.ACRValues == nil {
 		out.ACRValues = slices.Clone(r.client.Settings.DefaultACRValues)
 	}
-	if len(out.ACRValues) > maxList || len(out.UILocales) > maxList {
-		return refuse("invalid_request", "acr_values and ui_locales have at most %d values", maxList)
+	if len(out.ACRValues) > relyingparty.MaxList || len(out.UILocales) > relyingparty.MaxList {
+		return refuse("invalid_request", "acr_values and ui_locales have at most %d values", relyingparty.MaxList)
 	}
 	return nil
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/oauth/oauthtest"
 	"github.com/doorward/doorward/services/oauth/openid"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
+	"github.com/doorward/doorward/services/oauth/signing"
 )
 
 // ask are the parameters of a good authorization request; pairs replace them, an empty value takes one away.
@@ -71,7 +73,7 @@ func (p *party) shown(what string, parameters map[string][]string) {
 func TestAuthorizationRequests(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	p := newParty(t, d, d.Site, openid.ClientChange{Name: field.Some("Shop")})
+	p := newParty(t, d, d.Site, relyingparty.Change{Name: field.Some("Shop")})
 	out := p.accepted(p.ask("nonce", "n", "prompt", "login consent", "max_age", "3600", "login_hint", "jo",
 		"acr_values", "a b", "ui_locales", "de se", "organization", "acme", "account_store", "store", "foo", "bar",
 		"response_mode", "form_post", "display", "popup", "scope", "email unknown openid"))
@@ -148,7 +150,7 @@ func TestAuthorizationRequests(t *testing.T) {
 		t.Errorf("a long max_age is %d", *age)
 	}
 	t.Run("what a client is registered with", func(t *testing.T) {
-		c := newParty(t, d, d.Site, openid.ClientChange{
+		c := newParty(t, d, d.Site, relyingparty.Change{
 			DefaultMaxAge: field.Some(7), DefaultACRValues: field.Some([]string{"x"}), Consent: field.Some("REQUIRED"),
 			Scopes: field.Some([]string{"openid"}), RequirePKCE: field.Some(false),
 		})
@@ -161,9 +163,9 @@ func TestAuthorizationRequests(t *testing.T) {
 		c.refusedWith("no scope", "invalid_scope", c.ask("scope", ""))
 		service := newParty(t, d, d.Site, service("S"))
 		service.shown("a client without the grant", service.ask())
-		pushing := newParty(t, d, d.Site, openid.ClientChange{RequirePushedAuthorizationRequests: field.Some(true)})
+		pushing := newParty(t, d, d.Site, relyingparty.Change{RequirePushedAuthorizationRequests: field.Some(true)})
 		pushing.refusedWith("a request that was not pushed", "invalid_request", pushing.ask())
-		signing := newParty(t, d, d.Site, openid.ClientChange{RequireSignedRequestObject: field.Some(true)})
+		signing := newParty(t, d, d.Site, relyingparty.Change{RequireSignedRequestObject: field.Some(true)})
 		signing.refusedWith("a request that was not signed", "invalid_request", signing.ask())
 	})
 	t.Run("the redirect URI may be left out without openid", func(t *testing.T) {
@@ -171,7 +173,7 @@ func TestAuthorizationRequests(t *testing.T) {
 		if out.RedirectURI != callback || out.RedirectURINamed {
 			t.Errorf("the redirect URI is %+v", out)
 		}
-		two := newParty(t, d, d.Site, openid.ClientChange{RedirectURIs: field.Some([]string{callback, callback + "2"})})
+		two := newParty(t, d, d.Site, relyingparty.Change{RedirectURIs: field.Some([]string{callback, callback + "2"})})
 		two.shown("two redirect URIs", two.ask("redirect_uri", "", "scope", "email"))
 	})
 	t.Run("scopes and resources of the provider", func(t *testing.T) {
@@ -182,9 +184,9 @@ func TestAuthorizationRequests(t *testing.T) {
 		}
 	})
 	t.Run("a disabled client or application has no requests", func(t *testing.T) {
-		other := newParty(t, d, d.Site, openid.ClientChange{})
+		other := newParty(t, d, d.Site, relyingparty.Change{})
 		_, err := d.Service.UpdateClient(t.Context(), id.Ref{Tenant: d.Tenant, ID: other.OpenIDClient.ID},
-			openid.ClientChange{Status: field.Some(directoryapi.Disabled)})
+			relyingparty.Change{Status: field.Some(directoryapi.Disabled)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -200,7 +202,7 @@ func TestAuthorizationRequests(t *testing.T) {
 func TestIDTokenHints(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	p := newParty(t, d, d.Site, openid.ClientChange{})
+	p := newParty(t, d, d.Site, relyingparty.Change{})
 	issued := p.token(p.redeem(p.code(nil)))
 	hint := issued.IDToken
 	out := p.accepted(p.ask("id_token_hint", hint))
@@ -217,18 +219,18 @@ func TestIDTokenHints(t *testing.T) {
 	in.Account = somebody
 	_, err = d.Service.IssueCode(t.Context(), in)
 	wantError(t, "a code for another account", "login_required", err)
-	other := newParty(t, d, d.Site, openid.ClientChange{})
+	other := newParty(t, d, d.Site, relyingparty.Change{})
 	other.refusedWith("a hint of another client", "invalid_request", other.ask("id_token_hint", hint))
 	p.refusedWith("an access token", "invalid_request", p.ask("id_token_hint", issued.AccessToken))
 	p.refusedWith("two subjects", "invalid_request", p.ask("id_token_hint", hint, "claims",
 		`{"id_token":{"sub":{"value":"x"}}}`))
 	t.Run("an ID token that has expired is a hint, also when its key is retired, unless that was stolen", func(t *testing.T) {
 		next, err := d.Service.CreateSigningKey(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.Tenant},
-			openid.NewSigningKey{Algorithm: field.Some("RS256")})
+			signing.NewSigningKey{Algorithm: field.Some("RS256")})
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.Clock.Move(openid.KeySetMaxAge)
+		d.Clock.Move(signing.KeySetMaxAge)
 		activate := func(key string, force bool) {
 			t.Helper()
 			parsed, err := id.Parse(key)
@@ -236,7 +238,7 @@ func TestIDTokenHints(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err = d.Service.UpdateSigningKey(t.Context(), id.Ref{Tenant: d.Tenant, ID: parsed},
-				openid.SigningKeyChange{Status: field.Some("ACTIVE")}, force); err != nil {
+				signing.SigningKeyChange{Status: field.Some("ACTIVE")}, force); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -245,7 +247,7 @@ func TestIDTokenHints(t *testing.T) {
 		p.accepted(p.ask("id_token_hint", hint))
 		recent := p.token(p.redeem(p.code(nil))).IDToken
 		stolen, err := d.Service.CreateSigningKey(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.Tenant},
-			openid.NewSigningKey{Algorithm: field.Some("RS256")})
+			signing.NewSigningKey{Algorithm: field.Some("RS256")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -268,7 +270,7 @@ func (p *party) complete(a oauthapi.Authorization) oauthapi.IssueCode {
 func TestClaimsParameter(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	p := newParty(t, d, d.Site, openid.ClientChange{})
+	p := newParty(t, d, d.Site, relyingparty.Change{})
 	out := p.accepted(p.ask("scope", "openid", "claims", `{"id_token":{"acr":{"essential":true,"values":["high","low"]},
 		"email":null,"given_name":{"essential":true,"extra":1}},"userinfo":{"preferred_username":null,"nothing":null}}`))
 	if !out.ACRRequired || !slices.Equal(out.ACRValues, []string{"high", "low"}) || !json.Valid(out.Claims) {
@@ -299,12 +301,12 @@ func TestClaimsParameter(t *testing.T) {
 	if out := p.accepted(p.ask("claims", `{"id_token":{"sub":{"value":"x"}}}`)); out.HintSubject != "x" {
 		t.Errorf("the subject that is asked for is %q", out.HintSubject)
 	}
-	narrow := newParty(t, d, d.Site, openid.ClientChange{Scopes: field.Some([]string{"openid"})})
+	narrow := newParty(t, d, d.Site, relyingparty.Change{Scopes: field.Some([]string{"openid"})})
 	claims, _ = give(narrow, narrow.accepted(narrow.ask("scope", "openid", "claims", `{"id_token":{"email":null}}`)))
 	if claims["email"] != nil {
 		t.Error("a client has a claim of a scope that it may not have")
 	}
-	asking := newParty(t, d, d.Site, openid.ClientChange{Consent: field.Some("REQUIRED")})
+	asking := newParty(t, d, d.Site, relyingparty.Change{Consent: field.Some("REQUIRED")})
 	claims, _ = give(asking, asking.accepted(asking.ask("scope", "openid", "claims", `{"id_token":{"email":null}}`)))
 	if claims["email"] != nil {
 		t.Error("a client has a claim that the user was not asked for")

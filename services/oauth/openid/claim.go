@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
@@ -77,7 +78,7 @@ func optional(text *string) any {
 // isSource reports whether a mapping may name an attribute.
 func isSource(name string) bool {
 	path, isCustom := strings.CutPrefix(name, sourceCustomData)
-	return sources[name] != nil || isCustom && len(name) <= maxText && !slices.Contains(strings.Split(path, "."), "")
+	return sources[name] != nil || isCustom && len(name) <= relyingparty.MaxText && !slices.Contains(strings.Split(path, "."), "")
 }
 
 // scopeClaims are the claims of the built-in scopes, with their attributes (OpenID Connect Core, section 5.4). picture

@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth/oauthtest"
 	"github.com/doorward/doorward/services/oauth/openid"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
 )
 
 // join adds the site's account to new groups of its directory.
@@ -62,7 +63,7 @@ func TestClaimsOfScopes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newParty(t, d, d.Site, openid.ClientChange{})
+	p := newParty(t, d, d.Site, relyingparty.Change{})
 	all := func(in *oauthapi.IssueCode) {
 		in.Scopes = []string{"openid", "profile", "email", "phone", "address", "groups", "organization"}
 		in.Organization = organization
@@ -128,7 +129,7 @@ func TestClaimsOfScopes(t *testing.T) {
 		d.Applications.AddGroup(id.Ref{Tenant: d.Tenant, ID: app}, staff.ID)
 		elsewhere := d.Site
 		elsewhere.Application = app
-		other := newParty(t, d, elsewhere, openid.ClientChange{})
+		other := newParty(t, d, elsewhere, relyingparty.Change{})
 		issued := other.token(other.redeem(other.code(func(in *oauthapi.IssueCode) { in.Scopes = []string{"openid", "groups"} })))
 		info, err := d.Service.UserInfo(t.Context(), other.bearer(issued.AccessToken))
 		if err != nil || fmt.Sprint(info.Claims["groups"]) != "[Staff]" {
@@ -140,7 +141,7 @@ func TestClaimsOfScopes(t *testing.T) {
 func TestPairwiseSubjects(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	pairwise := openid.ClientChange{SubjectType: field.Some("pairwise"), PostLogoutRedirectURIs: field.Some([]string{})}
+	pairwise := relyingparty.Change{SubjectType: field.Some("pairwise"), PostLogoutRedirectURIs: field.Some([]string{})}
 	p := newParty(t, d, d.Site, pairwise)
 	subject := func(p *party) any {
 		t.Helper()

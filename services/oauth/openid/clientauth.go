@@ -10,6 +10,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
@@ -41,15 +42,15 @@ func (s *Service) authenticateClient(ctx context.Context, i issuer, in Call) (st
 		return client, errClient
 	}
 	switch given {
-	case authKey:
+	case relyingparty.AuthKey:
 		err = s.checkAssertion(ctx, i, client, in.Form["client_assertion"])
-	case authBasic, authPost:
+	case relyingparty.AuthBasic, relyingparty.AuthPost:
 		secret := in.Form["client_secret"]
-		if given == authBasic {
+		if given == relyingparty.AuthBasic {
 			secret = in.Basic.Secret
 		}
 		var ok bool
-		if ok, err = s.checkSecret(ctx, client, secret); err == nil && !ok {
+		if ok, err = s.CheckSecret(ctx, client, secret); err == nil && !ok {
 			err = errClient
 		}
 	}
@@ -76,17 +77,17 @@ func (s *Service) givenMethod(in Call) (method, clientID string, err error) {
 	clientID = in.Form.text("client_id")
 	methods := []string{}
 	if in.Basic != nil {
-		methods = append(methods, authBasic)
+		methods = append(methods, relyingparty.AuthBasic)
 		if clientID != "" && clientID != in.Basic.ID {
 			return "", "", refuse("invalid_request", "client_id differs from that of the header Authorization")
 		}
 		clientID = in.Basic.ID
 	}
 	if in.Form["client_secret"] != "" {
-		methods = append(methods, authPost)
+		methods = append(methods, relyingparty.AuthPost)
 	}
 	if in.Form["client_assertion"] != "" || in.Form["client_assertion_type"] != "" {
-		methods = append(methods, authKey)
+		methods = append(methods, relyingparty.AuthKey)
 		if in.Form.text("client_assertion_type") != assertionType {
 			return "", "", refuse("invalid_client", "client_assertion_type must be %s", assertionType)
 		}
@@ -99,7 +100,7 @@ func (s *Service) givenMethod(in Call) (method, clientID string, err error) {
 	}
 	switch len(methods) {
 	case 0:
-		return authNone, clientID, nil
+		return relyingparty.AuthNone, clientID, nil
 	case 1:
 		return methods[0], clientID, nil
 	}
@@ -163,7 +164,10 @@ func (s *Service) verifyByClient(ctx context.Context, client store.OpenIDClient,
 	if registered != nil && algorithm != *registered || !slices.Contains(secure.SigningAlgorithms, algorithm) {
 		return nil, errClient
 	}
-	keys, err := s.clientKeys(ctx, client, header["kid"])
+	keys, err := s.PublicKeys(ctx, client, header["kid"])
+	if errors.Is(err, relyingparty.ErrKeys) {
+		return nil, errClient
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
@@ -47,7 +48,7 @@ func (s *Service) IssueCode(ctx context.Context, in oauthapi.IssueCode) (oauthap
 	if err != nil {
 		return oauthapi.IssuedCode{}, err
 	}
-	now, code := s.Now(), secure.Token(clientSecretLength)
+	now, code := s.Now(), secure.Token(relyingparty.SecretLength)
 	c := store.Code{
 		TenantID: i.app.TenantID, Digest: secure.Digest(code), ApplicationID: i.app.ID, ClientID: client.ID,
 		AccountID: in.Account, CreatedAt: now, ExpiresAt: now.Add(ttl),
@@ -72,9 +73,9 @@ func (s *Service) IssueCode(ctx context.Context, in oauthapi.IssueCode) (oauthap
 func (i issuer) codeLogin(client store.OpenIDClient, in oauthapi.IssueCode) (store.Login, error) {
 	v := client.Settings
 	switch {
-	case !slices.Contains(v.GrantTypes, grantCode):
-		return store.Login{}, refuse("unauthorized_client", "the client does not have the grant type %s", grantCode)
-	case !matchesRedirectURI(v, in.RedirectURI):
+	case !slices.Contains(v.GrantTypes, relyingparty.GrantCode):
+		return store.Login{}, refuse("unauthorized_client", "the client does not have the grant type %s", relyingparty.GrantCode)
+	case !relyingparty.MatchesRedirectURI(v, in.RedirectURI):
 		return store.Login{}, refuse("invalid_request", "the redirect URI is not registered")
 	case in.CodeChallenge == "" && v.RequirePKCE || in.CodeChallenge != "" && !isChallenge(in.CodeChallenge):
 		return store.Login{}, refuse("invalid_request", "%s (S256)", errChallenge)
@@ -168,9 +169,9 @@ func (s *Service) issueLogin(ctx context.Context, r request, login store.Login, 
 		Login: login, CreatedAt: at, ExpiresAt: r.now.Add(max(ttl, maxCodeAge)),
 	}
 	if ttl > 0 && s.givesRefreshToken(r, login.Scopes) {
-		out.refresh = secure.Token(clientSecretLength)
+		out.refresh = secure.Token(relyingparty.SecretLength)
 	}
-	if r.client.Settings.TokenEndpointAuthMethod != authNone {
+	if r.client.Settings.TokenEndpointAuthMethod != relyingparty.AuthNone {
 		g.Login.JKT = "" // a confidential client proves itself at a refresh (RFC 9449, section 5)
 	}
 	return out, func(tx *store.Tx) {
@@ -188,7 +189,7 @@ func (s *Service) issueLogin(ctx context.Context, r request, login store.Login, 
 // offline_access (OpenID Connect Core, section 11).
 func (s *Service) givesRefreshToken(r request, scopes []string) bool {
 	v := r.client.Settings
-	return slices.Contains(v.GrantTypes, grantRefresh) && (v.ApplicationType != typeWeb || slices.Contains(scopes,
+	return slices.Contains(v.GrantTypes, relyingparty.GrantRefresh) && (v.ApplicationType != relyingparty.TypeWeb || slices.Contains(scopes,
 		scopeOffline))
 }
 

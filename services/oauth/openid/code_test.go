@@ -15,12 +15,13 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth/oauthtest"
 	"github.com/doorward/doorward/services/oauth/openid"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
 )
 
 func TestAuthorizationCodes(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	p := newParty(t, d, d.Site, openid.ClientChange{})
+	p := newParty(t, d, d.Site, relyingparty.Change{})
 	issued := p.token(p.redeem(p.code(nil)))
 	header, claims := p.claims(issued.IDToken)
 	hash := sha256.Sum256([]byte(issued.AccessToken))
@@ -75,7 +76,7 @@ func TestAuthorizationCodes(t *testing.T) {
 			}
 		}
 	})
-	other := newParty(t, d, d.Site, openid.ClientChange{})
+	other := newParty(t, d, d.Site, relyingparty.Change{})
 	for name, change := range map[string]func(*openid.Call){
 		"a wrong verifier":     func(in *openid.Call) { in.Form["code_verifier"] = verifier + "x" },
 		"no verifier":          func(in *openid.Call) { delete(in.Form, "code_verifier") },
@@ -104,7 +105,7 @@ func TestAuthorizationCodes(t *testing.T) {
 			RedirectURI: callback, Scopes: []string{"openid"},
 			Login: oauthapi.Login{Account: d.Site.Account, AuthenticatedAt: d.Clock.Now()}})
 		wantError(t, "a code without a challenge", "invalid_request", err)
-		lax := newParty(t, d, d.Site, openid.ClientChange{RequirePKCE: field.Some(false)})
+		lax := newParty(t, d, d.Site, relyingparty.Change{RequirePKCE: field.Some(false)})
 		code := lax.code(func(in *oauthapi.IssueCode) { in.CodeChallenge = "" })
 		lax.refuse("a verifier without a challenge", "invalid_grant", lax.redeem(code))
 		in := lax.redeem(lax.code(func(in *oauthapi.IssueCode) { in.CodeChallenge = "" }))

@@ -11,6 +11,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
@@ -45,8 +46,8 @@ func (s *Service) AuthorizeDevice(ctx context.Context, in Call) (DeviceAuthoriza
 	if err != nil {
 		return DeviceAuthorization{}, err
 	}
-	if !slices.Contains(client.Settings.GrantTypes, grantDevice) {
-		return DeviceAuthorization{}, refuse("unauthorized_client", "the client does not have the grant type %s", grantDevice)
+	if !slices.Contains(client.Settings.GrantTypes, relyingparty.GrantDevice) {
+		return DeviceAuthorization{}, refuse("unauthorized_client", "the client does not have the grant type %s", relyingparty.GrantDevice)
 	}
 	request := store.Login{}
 	if request.JKT, err = s.checkProof(ctx, i, in, ""); err != nil {
@@ -59,7 +60,7 @@ func (s *Service) AuthorizeDevice(ctx context.Context, in Call) (DeviceAuthoriza
 	if err != nil {
 		return DeviceAuthorization{}, err
 	}
-	now, code := s.Now(), secure.Token(clientSecretLength)
+	now, code := s.Now(), secure.Token(relyingparty.SecretLength)
 	device := store.Device{
 		TenantID: client.TenantID, Digest: secure.Digest(code), ApplicationID: i.app.ID, ClientID: client.ID,
 		Status: store.DevicePending, Login: request, PollSeconds: int(pollInterval / time.Second), CreatedAt: now,
@@ -115,7 +116,7 @@ func (s *Service) DeviceRequest(ctx context.Context, in oauthapi.DeviceCode) (oa
 	scopes := device.Login.Scopes
 	return oauthapi.Authorization{
 		Tenant: i.app.TenantID, Application: i.app.ID, Issuer: i.url, Client: clientOf(client), Scopes: scopes,
-		Resource: device.Login.Audience, Consent: i.consent(scopes, client.Settings.Consent == consentRequired),
+		Resource: device.Login.Audience, Consent: i.consent(scopes, client.Settings.Consent == relyingparty.ConsentRequired),
 	}, nil
 }
 

@@ -8,6 +8,8 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/redirecturi"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
+	"github.com/doorward/doorward/services/oauth/signing"
 )
 
 // Discovery returns the metadata of the provider that an application is (RFC 8414; OpenID Connect Discovery, section
@@ -46,12 +48,12 @@ func (s *Service) Discovery(ctx context.Context, application id.ID) (map[string]
 
 		"scopes_supported":                      scopes,
 		"claims_supported":                      slices.Compact(claims),
-		"grant_types_supported":                 grantTypes,
+		"grant_types_supported":                 relyingparty.GrantTypes,
 		"response_types_supported":              []string{"code"},
 		"response_modes_supported":              []string{modeQuery, modeFormPost},
 		"prompt_values_supported":               prompts,
 		"acr_values_supported":                  acrValues,
-		"subject_types_supported":               []string{subjectPublic, subjectPairwise},
+		"subject_types_supported":               []string{relyingparty.SubjectPublic, relyingparty.SubjectPairwise},
 		"id_token_signing_alg_values_supported": secure.SigningAlgorithms,
 		"userinfo_signing_alg_values_supported": secure.SigningAlgorithms,
 		"code_challenge_methods_supported":      []string{"S256"},
@@ -68,11 +70,11 @@ func (s *Service) Discovery(ctx context.Context, application id.ID) (map[string]
 		"frontchannel_logout_supported":                  true,
 		"frontchannel_logout_session_supported":          true,
 
-		"token_endpoint_auth_methods_supported":                    authMethods,
+		"token_endpoint_auth_methods_supported":                    relyingparty.AuthMethods,
 		"token_endpoint_auth_signing_alg_values_supported":         secure.SigningAlgorithms,
-		"introspection_endpoint_auth_methods_supported":            []string{authBasic, authPost, authKey},
+		"introspection_endpoint_auth_methods_supported":            []string{relyingparty.AuthBasic, relyingparty.AuthPost, relyingparty.AuthKey},
 		"introspection_endpoint_auth_signing_alg_values_supported": secure.SigningAlgorithms,
-		"revocation_endpoint_auth_methods_supported":               authMethods,
+		"revocation_endpoint_auth_methods_supported":               relyingparty.AuthMethods,
 		"revocation_endpoint_auth_signing_alg_values_supported":    secure.SigningAlgorithms,
 	}, nil
 }
@@ -81,10 +83,10 @@ func (s *Service) Discovery(ctx context.Context, application id.ID) (map[string]
 var acrValues = []string{"urn:doorward:acr:password", "urn:doorward:acr:mfa", "urn:doorward:acr:passkey"}
 
 // Keys returns the key set of the provider that an application is.
-func (s *Service) Keys(ctx context.Context, application id.ID) (KeySet, error) {
+func (s *Service) Keys(ctx context.Context, application id.ID) (signing.KeySet, error) {
 	i, err := s.issuer(ctx, application)
 	if err != nil {
-		return KeySet{}, err
+		return signing.KeySet{}, err
 	}
 	return s.KeySet(ctx, i.app.TenantID)
 }

@@ -15,12 +15,13 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth/oauthtest"
 	"github.com/doorward/doorward/services/oauth/openid"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
 )
 
 func TestDPoP(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	p := newParty(t, d, d.Site, openid.ClientChange{DPoPBoundAccessTokens: field.Some(true)})
+	p := newParty(t, d, d.Site, relyingparty.Change{DPoPBoundAccessTokens: field.Some(true)})
 	p.refuse("no proof", "invalid_dpop_proof", p.redeem(p.code(nil)))
 	p.key = newKeyPair(t)
 	issued := p.token(p.redeem(p.code(nil)))
@@ -95,7 +96,7 @@ func TestDPoP(t *testing.T) {
 		wantError(t, "another key", "invalid_token", ask("dpop", thief.proof("/userinfo", good)))
 	})
 	t.Run("the refresh token of a public client is bound", func(t *testing.T) {
-		public := newParty(t, d, d.Site, openid.ClientChange{ApplicationType: field.Some("browser")})
+		public := newParty(t, d, d.Site, relyingparty.Change{ApplicationType: field.Some("browser")})
 		public.key = newKeyPair(t)
 		first := public.token(public.redeem(public.code(nil)))
 		public.key = newKeyPair(t)

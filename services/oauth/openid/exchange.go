@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
@@ -21,7 +22,7 @@ func (s *Service) exchangeGrant(ctx context.Context, r request) (issue, error) {
 	wanted := r.Form.text("requested_token_type")
 	kind := r.Form.text("subject_token_type")
 	switch {
-	case policy == exchangeNone:
+	case policy == relyingparty.ExchangeNone:
 		return issue{}, refuse("unauthorized_client", "the client may not exchange tokens")
 	case r.Form["actor_token"] != "" || r.Form["actor_token_type"] != "":
 		return issue{}, refuse("invalid_request", "actor_token is not supported: the client itself is the actor")
@@ -36,7 +37,7 @@ func (s *Service) exchangeGrant(ctx context.Context, r request) (issue, error) {
 		return issue{}, refuse("invalid_grant", "the subject_token is no access token of this provider that is valid")
 	case err != nil:
 		return issue{}, err
-	case t.ClientID != r.client.ID && policy != exchangeDelegate:
+	case t.ClientID != r.client.ID && policy != relyingparty.ExchangeDelegate:
 		return issue{}, refuse("invalid_grant", "the subject_token is of another client")
 	case t.Token.JKT != "" && t.Token.JKT != r.jkt:
 		return issue{}, refuse("invalid_dpop_proof", "the subject_token is bound to a key: send its proof")

@@ -7,6 +7,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/services/oauth/oauthtest"
 	"github.com/doorward/doorward/services/oauth/openid"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
 )
 
 func TestTokenExchange(t *testing.T) {
@@ -16,7 +17,7 @@ func TestTokenExchange(t *testing.T) {
 		openid.ScopeChange{Name: "orders:write"})
 	grants := field.Some([]string{"authorization_code", "refresh_token",
 		"urn:ietf:params:oauth:grant-type:token-exchange"})
-	p := newParty(t, d, d.Site, openid.ClientChange{GrantTypes: grants})
+	p := newParty(t, d, d.Site, relyingparty.Change{GrantTypes: grants})
 	subject := p.token(p.redeem(p.code(func(in *oauthapi.IssueCode) {
 		in.Scopes = []string{"openid", "offline_access",
 			"orders:read", "orders:write"}
@@ -37,14 +38,14 @@ func TestTokenExchange(t *testing.T) {
 	p.refuse("another resource", "invalid_target", exchange(p, narrow.AccessToken, "resource", "https://other.test"))
 	p.refuse("an ID token", "invalid_grant", exchange(p, subject.IDToken))
 	p.refuse("a refresh token", "invalid_grant", exchange(p, subject.RefreshToken+"x"))
-	other := newParty(t, d, d.Site, openid.ClientChange{GrantTypes: grants})
+	other := newParty(t, d, d.Site, relyingparty.Change{GrantTypes: grants})
 	other.refuse("a token of another client", "invalid_grant", exchange(other, subject.AccessToken))
-	actor := newParty(t, d, d.Site, openid.ClientChange{GrantTypes: grants, TokenExchange: field.Some("DELEGATION")})
+	actor := newParty(t, d, d.Site, relyingparty.Change{GrantTypes: grants, TokenExchange: field.Some("DELEGATION")})
 	_, claims = p.claims(actor.token(exchange(actor, subject.AccessToken)).AccessToken)
 	if act, _ := claims["act"].(map[string]any); act["sub"] != actor.ClientID || claims["sub"] != d.Site.Account.String() {
 		t.Errorf("the delegated token has %v", claims)
 	}
-	none := newParty(t, d, d.Site, openid.ClientChange{GrantTypes: grants, TokenExchange: field.Some("NONE")})
+	none := newParty(t, d, d.Site, relyingparty.Change{GrantTypes: grants, TokenExchange: field.Some("NONE")})
 	none.refuse("a client that may not", "unauthorized_client", exchange(none, subject.AccessToken))
 	if err := d.Service.OpenID.Revoke(t.Context(), p.call("/revoke", "token", subject.RefreshToken)); err != nil {
 		t.Fatal(err)

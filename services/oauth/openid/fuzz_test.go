@@ -9,6 +9,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
@@ -73,21 +74,107 @@ func FuzzRedirectURI(f *testing.F) {
 	registered := []string{"https://shop.example.test/cb", "http://127.0.0.1/cb", "http://[::1]:80/cb",
 		"com.example.app:/cb"}
 	f.Fuzz(func(t *testing.T, text string) {
-		native := isRedirectURI(text, typeNative)
-		if isRedirectURI(text, typeWeb) && !native {
+		native := relyingparty.IsRedirectURI(text, relyingparty.TypeNative)
+		if relyingparty.IsRedirectURI(text, relyingparty.TypeWeb) && !native {
 			t.Fatalf("%q is for the web and not for native applications", text)
 		}
 		if native {
 			u, err := url.Parse(text)
-			if err != nil || u.User != nil || u.Fragment != "" || u.Scheme == "http" && !isOwnMachine(u.Hostname()) {
+			if err != nil || u.User != nil || u.Fragment != "" || u.Scheme == "http" && !relyingparty.IsOwnMachine(u.Hostname()) {
 				t.Fatalf("%q is accepted: %v", text, err)
 			}
 		}
-		matched := matchesRedirectURI(store.OpenIDClientSettings{ApplicationType: typeNative, RedirectURIs: registered}, text)
+		matched := relyingparty.MatchesRedirectURI(store.OpenIDClientSettings{ApplicationType: relyingparty.TypeNative, RedirectURIs: registered}, text)
 		u, err := url.Parse(text)
 		if matched && (err != nil || u.Hostname() != "" && u.Hostname() != "shop.example.test" &&
-			!isOwnMachine(u.Hostname())) {
+			!relyingparty.IsOwnMachine(u.Hostname())) {
 			t.Fatalf("%q matches", text)
+		}
+	})
+}
+
+// FuzzClaimsParameter checks that the parameter claims is refused as such, or names claims that are read as they were
+// written.
+func FuzzClaimsParameter(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `{"userinfo":{"email":null}}`, `{"id_token":{"acr":{"essential":true,"values":["a",1,{}]}}}`, `[]`, `{} {}`,
+		`{"id_token":{"sub":{"value":"x"}},"userinfo":{"":null}}`, `{"userinfo":{"a\u0000":null}}`,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		in, err := parseClaims(text)
+		if err != nil {
+			if apierr.From(err).Fields["error"] != "invalid_request" {
+				t.Fatalf("%q: %v", text, err)
+			}
+			return
+		}
+		for _, value := range append(in.IDToken["acr"].texts(), in.IDToken["sub"].texts()...) {
+			if value == "" || strings.ContainsAny(value, " \x00\n") {
+				t.Fatalf("%q has the value %q", text, value)
+			}
+		}
+		again, err := parseClaims(string(in.names()))
+		if err != nil || len(again.IDToken) != len(in.IDToken) || len(again.UserInfo) != len(in.UserInfo) {
+			t.Fatalf("%q is read as %s, %v", text, in.names(), err)
+		}
+	})
+}
+
+// FuzzRequestObject checks that the claims of a request object of any form are refused as such, or bind it to its
+// client, its issuer and its time, without a request within.
+func FuzzRequestObject(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `{"iss":"c","client_id":"c","aud":"https://id.test","nbf":1000,"exp":1060,"scope":"openid"}`,
+		`{"iss":"c","client_id":"c","aud":["https://id.test"],"nbf":1000,"exp":1060,"max_age":1.5,"claims":{"userinfo":{}}}`,
+		`{"iss":"c","client_id":"c","aud":"https://id.test","nbf":-1,"exp":1e300,"request":"x"}`,
+	} {
+		f.Add(seed)
+	}
+	now := time.Unix(1000, 0)
+	f.Fuzz(func(t *testing.T, text string) {
+		claims := secure.Claims{}
+		if json.Unmarshal([]byte(text), &claims) != nil {
+			return
+		}
+		p, err := objectParameters(claims, "c", "https://id.test", now)
+		if err != nil {
+			if apierr.From(err).Fields["error"] != "invalid_request_object" {
+				t.Fatalf("%s: %v", text, err)
+			}
+			return
+		}
+		if p["client_id"] != "c" || claims["iss"] != "c" || p["request"] != "" || p["request_uri"] != "" {
+			t.Fatalf("%s is accepted as %v", text, p)
+		}
+	})
+}
+
+// FuzzAuthorizationParameters checks that parameters of any form are read once each, and that a redirect URI which is
+// not registered gets nothing.
+func FuzzAuthorizationParameters(f *testing.F) {
+	for _, seed := range []string{
+		"client_id=c&redirect_uri=https://shop.example.test/cb&scope=openid", "redirect_uri=https://evil.test",
+		"redirect_uri=https://shop.example.test/cb&redirect_uri=https://evil.test", "scope=a&scope=openid", "state=%00",
+	} {
+		f.Add(seed)
+	}
+	settings := store.OpenIDClientSettings{ApplicationType: "web", RedirectURIs: []string{"https://shop.example.test/cb"}}
+	f.Fuzz(func(t *testing.T, query string) {
+		sent, err := url.ParseQuery(query)
+		if err != nil {
+			return
+		}
+		p, repeated := readParameters(sent, authorizationParameters)
+		for name, value := range p {
+			if len(sent[name]) != 1 || value == "" {
+				t.Fatalf("%s of %q is %q", name, query, value)
+			}
+		}
+		uri, named, err := redirectOf(store.OpenIDClient{Settings: settings}, p, repeated)
+		if err == nil && uri != settings.RedirectURIs[0] || err != nil && (uri != "" || named) {
+			t.Fatalf("%q leads to %q, %v", query, uri, err)
 		}
 	})
 }

@@ -23,7 +23,7 @@ func (s *Service) readHint(ctx context.Context, i issuer, text string) (idTokenH
 	if len(text) > maxHint {
 		return idTokenHint{}, errHint
 	}
-	typ, claims, err := s.verifyBy(ctx, i.app.TenantID, secure.Secret(text), func(k store.SigningKey) bool {
+	typ, claims, err := s.VerifyBy(ctx, i.app.TenantID, secure.Secret(text), func(k store.SigningKey) bool {
 		return k.GoodUntil.After(k.CreatedAt)
 	})
 	if errors.Is(err, secure.ErrToken) {

@@ -10,6 +10,8 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
+	"github.com/doorward/doorward/services/oauth/signing"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
@@ -42,10 +44,10 @@ func (s *Service) accessToken(ctx context.Context, i issuer, text secure.Secret)
 
 // findToken returns the stored access token of a text.
 func (s *Service) findToken(ctx context.Context, i issuer, text secure.Secret) (t store.OpenIDToken, err error) {
-	if len(text) == clientSecretLength {
+	if len(text) == relyingparty.SecretLength {
 		t, err = s.Store.OpaqueToken(ctx, i.app.TenantID, secure.Digest(text))
 	} else {
-		typ, claims, wrong := s.verify(ctx, i.app.TenantID, text)
+		typ, claims, wrong := s.Verify(ctx, i.app.TenantID, text)
 		if errors.Is(wrong, secure.ErrToken) || wrong == nil && (typ != typeAccessToken || claims["iss"] != i.url) {
 			return t, errAccessToken
 		}
@@ -114,7 +116,7 @@ func (s *Service) introspectRefresh(ctx context.Context, i issuer, caller store.
 		return nil, err
 	}
 	now := s.Now()
-	if t.Generation <= g.Generation && caller.Settings.RefreshTokenRotation == rotate || !now.Before(t.ExpiresAt) ||
+	if t.Generation <= g.Generation && caller.Settings.RefreshTokenRotation == relyingparty.Rotate || !now.Before(t.ExpiresAt) ||
 		!now.Before(g.ExpiresAt) {
 		return inactive, nil
 	}
@@ -158,7 +160,7 @@ func (s *Service) authenticateIntrospection(ctx context.Context, i issuer, in Ca
 		return client, err == nil, err
 	}
 	client, err = s.authenticateClient(ctx, i, in)
-	if err == nil && client.Settings.TokenEndpointAuthMethod == authNone {
+	if err == nil && client.Settings.TokenEndpointAuthMethod == relyingparty.AuthNone {
 		err = errClient
 	}
 	return client, false, err
@@ -243,7 +245,7 @@ func (s *Service) UserInfo(ctx context.Context, in Call) (UserInfo, error) {
 	out.Claims["iss"], out.Claims["aud"] = i.url, client.ClientID
 	now := s.Now()
 	out.Claims["iat"] = now.Unix()
-	out.Signed, err = s.sign(ctx, t.TenantID, *client.Settings.UserinfoSignedResponseAlg, "JWT", out.Claims,
-		now.Add(KeySetMaxAge))
+	out.Signed, err = s.Sign(ctx, t.TenantID, *client.Settings.UserinfoSignedResponseAlg, "JWT", out.Claims,
+		now.Add(signing.KeySetMaxAge))
 	return out, err
 }

@@ -10,9 +10,12 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth/oauthtest"
 	"github.com/doorward/doorward/services/oauth/openid"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
+	"github.com/doorward/doorward/services/oauth/signing"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
@@ -20,13 +23,13 @@ import (
 func TestTokensCannotBeSubstituted(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	p := newParty(t, d, d.Site, openid.ClientChange{})
+	p := newParty(t, d, d.Site, relyingparty.Change{})
 	issued := p.token(p.redeem(p.code(nil)))
 	neighbour := d.Site
 	neighbour.Application = d.NewApplication(d.Tenant, d.Directory)
 	sites := map[string]oauthtest.Site{"another application": neighbour, "another tenant": d.NewSite(t)}
 	for name, site := range sites {
-		q := newParty(t, d, site, openid.ClientChange{})
+		q := newParty(t, d, site, relyingparty.Change{})
 		if q.active(issued.AccessToken) || q.active(issued.RefreshToken) {
 			t.Errorf("%s takes the tokens as active", name)
 		}
@@ -102,7 +105,17 @@ func TestTokensCannotBeSubstituted(t *testing.T) {
 		wantError(t, "an API key of another tenant", "invalid_client", err)
 	})
 	t.Run("a key that was stolen ends its tokens", func(t *testing.T) {
-		if err := setStatus(d, t, newKey(t, d, secure.RS256), store.KeyActive, true); err != nil {
+		stolen, err := d.Service.CreateSigningKey(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.Tenant},
+			signing.NewSigningKey{Algorithm: field.Some(secure.RS256)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := id.Parse(stolen.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Service.UpdateSigningKey(t.Context(), id.Ref{Tenant: d.Tenant, ID: key},
+			signing.SigningKeyChange{Status: field.Some(store.KeyActive)}, true); err != nil {
 			t.Fatal(err)
 		}
 		wantError(t, "a token of a stolen key", "invalid_token", ask(issued.AccessToken))

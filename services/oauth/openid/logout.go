@@ -11,6 +11,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
@@ -51,7 +52,7 @@ func (s *Service) LogoutRequest(ctx context.Context, in oauthapi.AskLogout) (oau
 		return out, nil
 	case out.Client == nil:
 		return out, refuse("invalid_request", "post_logout_redirect_uri needs an id_token_hint or a client_id")
-	case !matchesURI(client.Settings, client.Settings.PostLogoutRedirectURIs, uri):
+	case !relyingparty.MatchesURI(client.Settings, client.Settings.PostLogoutRedirectURIs, uri):
 		return out, refuse("invalid_request", "post_logout_redirect_uri is not registered: %q", uri)
 	}
 	out.RedirectURI = uri
@@ -90,7 +91,7 @@ func (s *Service) logoutClient(ctx context.Context, i issuer, p parameters,
 	}
 	shown := clientOf(client)
 	out.Client = &shown
-	if client.Settings.SubjectType == subjectPublic && out.Subject != "" {
+	if client.Settings.SubjectType == relyingparty.SubjectPublic && out.Subject != "" {
 		out.Account, err = id.Parse(out.Subject)
 	}
 	return client, err
@@ -127,6 +128,6 @@ func (s *Service) LogoutToken(ctx context.Context, in oauthapi.AskLogoutToken) (
 	if in.Session != "" {
 		claims["sid"] = in.Session
 	}
-	token, err := s.sign(ctx, in.Tenant, i.idTokenAlgorithm(client), "logout+jwt", claims, now.Add(logoutTokenAge))
+	token, err := s.Sign(ctx, in.Tenant, i.idTokenAlgorithm(client), "logout+jwt", claims, now.Add(logoutTokenAge))
 	return oauthapi.LogoutToken{Address: *client.Settings.BackchannelLogoutURI, Token: token}, err
 }

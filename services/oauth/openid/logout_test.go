@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/oauth/oauthtest"
 	"github.com/doorward/doorward/services/oauth/openid"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
 )
 
 // atOnce calls a function fifty times at once, and returns how many calls succeed. The others end with refusal.
@@ -50,7 +51,7 @@ func TestLogoutRequests(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
 	const goodbye = "https://shop.example.test/bye"
-	p := newParty(t, d, d.Site, openid.ClientChange{PostLogoutRedirectURIs: field.Some([]string{goodbye})})
+	p := newParty(t, d, d.Site, relyingparty.Change{PostLogoutRedirectURIs: field.Some([]string{goodbye})})
 	hint := p.token(p.redeem(p.code(nil))).IDToken
 	d.Clock.Move(48 * time.Hour)
 	logOut := func(pairs ...string) (oauthapi.Logout, error) {
@@ -75,7 +76,7 @@ func TestLogoutRequests(t *testing.T) {
 		out.RedirectURI != goodbye || out.Subject != "" {
 		t.Errorf("a logout without a hint is %+v, %v", out, err)
 	}
-	other := newParty(t, d, d.Site, openid.ClientChange{})
+	other := newParty(t, d, d.Site, relyingparty.Change{})
 	for name, pairs := range map[string][]string{
 		"an address with a query":      {"id_token_hint", hint, "post_logout_redirect_uri", goodbye + "?foo=bar"},
 		"an address of somebody":       {"id_token_hint", hint, "post_logout_redirect_uri", "https://evil.test/"},
@@ -102,7 +103,7 @@ func TestLogoutRequests(t *testing.T) {
 func TestEndedSessions(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	p := newParty(t, d, d.Site, openid.ClientChange{ApplicationType: field.Some("native"),
+	p := newParty(t, d, d.Site, relyingparty.Change{ApplicationType: field.Some("native"),
 		TokenEndpointAuthMethod: field.Some("client_secret_basic")})
 	in := func(session string, scopes ...string) func(*oauthapi.IssueCode) {
 		return func(in *oauthapi.IssueCode) { in.Session, in.Scopes = session, scopes }
@@ -134,7 +135,7 @@ func TestEndedSessions(t *testing.T) {
 	end(oauthapi.EndTokens{Sessions: []string{"a", "b"}})
 	check("a login with offline_access", offline, false)
 	check("a login of another session", elsewhere, false)
-	other := newParty(t, d, d.Site, openid.ClientChange{})
+	other := newParty(t, d, d.Site, relyingparty.Change{})
 	kept := other.token(other.redeem(other.code(nil)))
 	online, offline, _ = issue()
 	end(oauthapi.EndTokens{Client: p.OpenIDClient.ID})
@@ -149,7 +150,7 @@ func TestLogoutTokens(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
 	const address = "https://shop.example.test/logout"
-	p := newParty(t, d, d.Site, openid.ClientChange{BackchannelLogoutURI: field.Some(address),
+	p := newParty(t, d, d.Site, relyingparty.Change{BackchannelLogoutURI: field.Some(address),
 		IDTokenSignedResponseAlg: field.Some("ES256")})
 	ask := oauthapi.AskLogoutToken{Tenant: d.Tenant, Client: p.OpenIDClient.ID, Account: d.Account, Session: "s", JTI: "j"}
 	made, err := d.Service.LogoutToken(t.Context(), ask)
@@ -171,7 +172,7 @@ func TestLogoutTokens(t *testing.T) {
 	if err != nil || len(found.Items) != 1 || found.Items[0].BackchannelLogoutURI != address {
 		t.Errorf("the clients are %+v, %v", found, err)
 	}
-	without := newParty(t, d, d.Site, openid.ClientChange{})
+	without := newParty(t, d, d.Site, relyingparty.Change{})
 	for name, client := range map[string]id.ID{"no address": without.OpenIDClient.ID, "no client": d.Account} {
 		ask.Client = client
 		if _, err := d.Service.LogoutToken(t.Context(), ask); !errors.Is(err, apierr.NotFound) {
@@ -179,7 +180,7 @@ func TestLogoutTokens(t *testing.T) {
 		}
 	}
 	_, err = d.Service.UpdateClient(t.Context(), id.Ref{Tenant: d.Tenant, ID: p.OpenIDClient.ID},
-		openid.ClientChange{Status: field.Some(directoryapi.Disabled)})
+		relyingparty.Change{Status: field.Some(directoryapi.Disabled)})
 	ask.Client = p.OpenIDClient.ID
 	if _, refusal := d.Service.LogoutToken(t.Context(), ask); err != nil || !errors.Is(refusal, apierr.NotFound) {
 		t.Errorf("a disabled client is answered with %v, %v", refusal, err)

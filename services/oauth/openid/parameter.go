@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/doorward/doorward/services/oauth/relyingparty"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
@@ -79,7 +80,7 @@ func redirectOf(client store.OpenIDClient, p parameters, repeated []string) (uri
 	switch {
 	case slices.Contains(repeated, "redirect_uri"):
 		return "", false, refuse("invalid_request", "redirect_uri is sent more than once")
-	case uri != "" && matchesRedirectURI(client.Settings, uri):
+	case uri != "" && relyingparty.MatchesRedirectURI(client.Settings, uri):
 		return uri, true, nil
 	case uri != "":
 		return "", false, refuse("invalid_request", "redirect_uri is not registered: %q", uri)

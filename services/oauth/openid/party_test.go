@@ -20,6 +20,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth/oauthtest"
 	"github.com/doorward/doorward/services/oauth/openid"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
@@ -40,7 +41,7 @@ type party struct {
 }
 
 // newParty makes a client of the site's application.
-func newParty(t *testing.T, d *oauthtest.Deployment, s oauthtest.Site, in openid.ClientChange) *party {
+func newParty(t *testing.T, d *oauthtest.Deployment, s oauthtest.Site, in relyingparty.Change) *party {
 	t.Helper()
 	if !in.Name.Present {
 		in.Name = field.Some("Client " + id.New(d.Clock.Now()).String())
@@ -215,8 +216,8 @@ func (p *party) bearer(token string) openid.Call {
 		Bearer: secure.Secret(token)}
 }
 
-func service(name string) openid.ClientChange {
-	return openid.ClientChange{Name: field.Some(name), ApplicationType: field.Some("service")}
+func service(name string) relyingparty.Change {
+	return relyingparty.Change{Name: field.Some(name), ApplicationType: field.Some("service")}
 }
 
 func setScopes(t *testing.T, d *oauthtest.Deployment, scopes ...openid.ScopeChange) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
@@ -14,14 +13,13 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
+	"github.com/doorward/doorward/services/oauth/signing"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
 const (
-	maxList   = 50 // items of a list of a provider or client
 	maxScopes = 100
-	maxText   = 255
-	maxURL    = 2000
 )
 
 // The built-in scopes.
@@ -124,7 +122,7 @@ type MappingChange store.ClaimMapping
 // UpdateProvider changes the members that the body names. That of the console is apierr.BadRequest.
 func (s *Service) UpdateProvider(ctx context.Context, application id.Ref, in ProviderChange) (store.OpenIDProvider,
 	error) {
-	app, err := s.ownApplication(ctx, application)
+	app, err := s.OwnApplication(ctx, application)
 	if err != nil {
 		return store.OpenIDProvider{}, err
 	}
@@ -150,21 +148,12 @@ func (s *Service) UpdateProvider(ctx context.Context, application id.Ref, in Pro
 	return p, err
 }
 
-// ownApplication returns an application whose provider and clients may be changed: any but the console.
-func (s *Service) ownApplication(ctx context.Context, application id.Ref) (applicationapi.Application, error) {
-	app, err := s.Application.Application(ctx, application)
-	if err == nil && app.Builtin {
-		err = apierr.BadRequest.Because("the OpenID provider of the console and its clients cannot be changed")
-	}
-	return app, err
-}
-
 // applyProvider checks the members of a body and writes them into a provider.
 func (s *Service) applyProvider(in ProviderChange, p *store.OpenIDProviderSettings, refresh time.Duration) error {
 	var errs field.Errors
 	errs.Enum(&p.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
 	errs.Enum(&p.SigningAlgorithm, in.SigningAlgorithm, "signingAlgorithm", secure.SigningAlgorithms...)
-	lifetime(&errs, &p.IDTokenTTL, in.IDTokenTTL, "idTokenTtl", time.Second, maxDuration)
+	lifetime(&errs, &p.IDTokenTTL, in.IDTokenTTL, "idTokenTtl", time.Second, signing.MaxDuration)
 	lifetime(&errs, &p.AuthorizationCodeTTL, in.AuthorizationCodeTTL, "authorizationCodeTtl", time.Second, 10*time.Minute)
 	lifetime(&errs, &p.RefreshTokenIdleTTL, in.RefreshTokenIdleTTL, "refreshTokenIdleTtl", time.Second, refresh)
 	lifetime(&errs, &p.RefreshTokenGrace, in.RefreshTokenGrace, "refreshTokenGrace", 0, time.Minute)
@@ -182,7 +171,7 @@ func (s *Service) applyProvider(in ProviderChange, p *store.OpenIDProviderSettin
 }
 
 func lifetime(errs *field.Errors, to *string, in field.Text, name string, least, most time.Duration) {
-	errs.Set(to, in, false, func(in field.Text) (string, error) { return duration(in, name, least, most) })
+	errs.Set(to, in, false, func(in field.Text) (string, error) { return field.Duration(in, name, least, most) })
 }
 
 func (s *Service) scopes(in []ScopeChange) ([]store.OpenIDScope, error) {
@@ -193,10 +182,10 @@ func (s *Service) scopes(in []ScopeChange) ([]store.OpenIDScope, error) {
 	for _, v := range in {
 		known := func(other store.OpenIDScope) bool { return other.Name == v.Name }
 		switch {
-		case !isScope(v.Name):
+		case !relyingparty.IsScope(v.Name):
 			return nil,
 				apierr.Format.Because("scopes has the name %q; a name has 1 to %d characters, printable ASCII without space, \" and \\",
-					v.Name, maxText)
+					v.Name, relyingparty.MaxText)
 		case v.Name == reservedScope || slices.Contains(builtinScopes, v.Name) || slices.ContainsFunc(scopes, known):
 			return nil, apierr.Format.Because("scopes has the name %q, which is reserved, built in, or there twice", v.Name)
 		case v.Description != nil && len([]rune(*v.Description)) > 1000:
@@ -204,7 +193,7 @@ func (s *Service) scopes(in []ScopeChange) ([]store.OpenIDScope, error) {
 		}
 		scope := store.OpenIDScope{Name: v.Name, Description: v.Description, Consent: v.Consent, Groups: []id.ID{}}
 		var err error
-		if scope.Resources, err = urls(field.Some(v.Resources), "scopes.resources", isResource); err != nil {
+		if scope.Resources, err = relyingparty.URLs(field.Some(v.Resources), "scopes.resources", relyingparty.IsResource); err != nil {
 			return nil, err
 		}
 		for _, link := range v.Groups {
@@ -220,13 +209,6 @@ func (s *Service) scopes(in []ScopeChange) ([]store.OpenIDScope, error) {
 	return scopes, nil
 }
 
-// isScope reports whether a text is a scope (RFC 6749, section 3.3).
-func isScope(text string) bool {
-	return text != "" && len(text) <= maxText && !strings.ContainsFunc(text, func(r rune) bool {
-		return r <= ' ' || r >= 0x7f || r == '"' || r == '\\'
-	})
-}
-
 func mappings(in []MappingChange, scopes []store.OpenIDScope) ([]store.ClaimMapping, error) {
 	if len(in) > maxScopes {
 		return nil, apierr.AboveMaximum.Because("claims has %d items; at most %d are allowed", len(in), maxScopes)
@@ -234,7 +216,7 @@ func mappings(in []MappingChange, scopes []store.OpenIDScope) ([]store.ClaimMapp
 	claims := []store.ClaimMapping{}
 	for _, m := range in {
 		switch {
-		case m.Claim == "" || len(m.Claim) > maxText || slices.Contains(standardClaims, m.Claim):
+		case m.Claim == "" || len(m.Claim) > relyingparty.MaxText || slices.Contains(standardClaims, m.Claim):
 			return nil,
 				apierr.Format.Because("claims has the claim %q, which is empty, too long, or one of the standards' own", m.Claim)
 		case !isSource(m.Source):

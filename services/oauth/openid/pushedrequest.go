@@ -10,6 +10,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
@@ -53,13 +54,13 @@ func (s *Service) Push(ctx context.Context, in Call) (PushedRequest, error) {
 	if r.parameters["request_uri"] != "" {
 		return PushedRequest{}, refuse("invalid_request", "a pushed request has no request_uri")
 	}
-	if !slices.Contains(client.Settings.GrantTypes, grantCode) {
-		return PushedRequest{}, refuse("unauthorized_client", "the client does not have the grant type %s", grantCode)
+	if !slices.Contains(client.Settings.GrantTypes, relyingparty.GrantCode) {
+		return PushedRequest{}, refuse("unauthorized_client", "the client does not have the grant type %s", relyingparty.GrantCode)
 	}
 	if err := s.checkPushed(ctx, &r); err != nil {
 		return PushedRequest{}, err
 	}
-	now, text := s.Now(), secure.Token(clientSecretLength)
+	now, text := s.Now(), secure.Token(relyingparty.SecretLength)
 	err = s.Store.Tx(ctx, func(tx *store.Tx) error {
 		tx.InsertPushedRequest(store.PushedRequest{
 			TenantID: client.TenantID, Digest: secure.Digest(text), ClientID: client.ID,

@@ -16,6 +16,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth/oauthtest"
 	"github.com/doorward/doorward/services/oauth/openid"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
 )
 
 // push pushes a request, and returns the parameters with which the browser comes.
@@ -43,7 +44,7 @@ func (p *party) mustPush(parameters map[string][]string) map[string][]string {
 func TestPushedRequests(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	p := newParty(t, d, d.Site, openid.ClientChange{RequirePushedAuthorizationRequests: field.Some(true)})
+	p := newParty(t, d, d.Site, relyingparty.Change{RequirePushedAuthorizationRequests: field.Some(true)})
 	pushed := p.mustPush(p.ask("nonce", "n-1"))
 	pushed["state"], pushed["scope"] = []string{"other"}, []string{"other"}
 	out := p.accepted(pushed)
@@ -51,7 +52,7 @@ func TestPushedRequests(t *testing.T) {
 		t.Errorf("the pushed request is read as %+v", out)
 	}
 	p.accepted(pushed) // a visit does not use it
-	other := newParty(t, d, d.Site, openid.ClientChange{})
+	other := newParty(t, d, d.Site, relyingparty.Change{})
 	other.shown("a request of another client", map[string][]string{"client_id": {other.ClientID},
 		"request_uri": pushed["request_uri"]})
 	t.Run("fifty logins at once get one code", func(t *testing.T) {
@@ -137,7 +138,7 @@ func TestRequestObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newParty(t, d, d.Site, openid.ClientChange{RequireSignedRequestObject: field.Some(true),
+	p := newParty(t, d, d.Site, relyingparty.Change{RequireSignedRequestObject: field.Some(true),
 		JWKS: field.Some(json.RawMessage(set)), RequestObjectSigningAlg: field.Some("ES256")})
 	object := func(change map[string]any) string {
 		t.Helper()
@@ -195,14 +196,14 @@ func TestRequestObjects(t *testing.T) {
 	p.refusedWith("a changed object", "invalid_request_object", p.ask("request", object(nil)+"x"))
 	p.shown("a redirect URI within that is not registered", p.ask("request", object(map[string]any{
 		"redirect_uri": "https://evil.test/"})))
-	foreign := newParty(t, d, d.Site, openid.ClientChange{})
+	foreign := newParty(t, d, d.Site, relyingparty.Change{})
 	foreign.refusedWith("an object of a client without keys", "request_not_supported", foreign.ask("request", object(nil)))
 }
 
 func TestUsedCodesThatWerePurged(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	p := newParty(t, d, d.Site, openid.ClientChange{})
+	p := newParty(t, d, d.Site, relyingparty.Change{})
 	code := p.code(nil)
 	issued := p.token(p.redeem(code))
 	d.Clock.Move(20 * time.Minute)
@@ -222,7 +223,7 @@ func TestDevices(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
 	const kind = "urn:ietf:params:oauth:grant-type:device_code"
-	p := newParty(t, d, d.Site, openid.ClientChange{ApplicationType: field.Some("native"),
+	p := newParty(t, d, d.Site, relyingparty.Change{ApplicationType: field.Some("native"),
 		TokenEndpointAuthMethod: field.Some("client_secret_basic"), GrantTypes: field.Some([]string{kind, "refresh_token"}), ResponseTypes: field.Some([]string{}),
 		RedirectURIs: field.Some([]string{})})
 	begin := func() (openid.DeviceAuthorization, openid.Call) {
@@ -262,7 +263,7 @@ func TestDevices(t *testing.T) {
 	if _, err := d.Service.DeviceRequest(t.Context(), typed); !errors.Is(err, apierr.NotFound) {
 		t.Errorf("an answered code is answered with %v", err)
 	}
-	other := newParty(t, d, d.Site, openid.ClientChange{GrantTypes: field.Some([]string{kind}),
+	other := newParty(t, d, d.Site, relyingparty.Change{GrantTypes: field.Some([]string{kind}),
 		ResponseTypes: field.Some([]string{}), RedirectURIs: field.Some([]string{})})
 	other.refuse("a device_code of another client", "invalid_grant", other.call("/token", "grant_type", kind,
 		"device_code", device.DeviceCode))
@@ -303,7 +304,7 @@ func TestDevices(t *testing.T) {
 			t.Errorf("an old user code is answered with %v", err)
 		}
 	})
-	web := newParty(t, d, d.Site, openid.ClientChange{})
+	web := newParty(t, d, d.Site, relyingparty.Change{})
 	_, err = d.Service.AuthorizeDevice(t.Context(), web.call("/device_authorization"))
 	wantError(t, "a client without the grant", "unauthorized_client", err)
 	_, err = d.Service.AuthorizeDevice(t.Context(), p.call("/device_authorization", "resource", "https://x.test"))

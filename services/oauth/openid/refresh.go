@@ -11,6 +11,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
@@ -63,7 +64,7 @@ func (s *Service) refreshGrant(ctx context.Context, r request) (issue, error) {
 		return issue{}, err
 	}
 	expires := earlier(r.now.Add(idle), g.ExpiresAt)
-	if r.client.Settings.RefreshTokenRotation == keep {
+	if r.client.Settings.RefreshTokenRotation == relyingparty.Keep {
 		out.refresh = r.Form["refresh_token"]
 		out.save = func(ctx context.Context, tx *store.Tx) error {
 			if _, err := tx.LockOpenIDGrant(ctx, family); err != nil {
@@ -74,7 +75,7 @@ func (s *Service) refreshGrant(ctx context.Context, r request) (issue, error) {
 		}
 		return out, nil
 	}
-	out.refresh = secure.Token(clientSecretLength)
+	out.refresh = secure.Token(relyingparty.SecretLength)
 	out.save = func(ctx context.Context, tx *store.Tx) error {
 		if err := s.useRefreshToken(ctx, tx, t, grace); err != nil {
 			return err

@@ -11,12 +11,13 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/oauth/oauthtest"
 	"github.com/doorward/doorward/services/oauth/openid"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
 )
 
 func TestRefreshTokens(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	p := newParty(t, d, d.Site, openid.ClientChange{})
+	p := newParty(t, d, d.Site, relyingparty.Change{})
 	login := func(p *party) openid.Tokens { return p.token(p.redeem(p.code(nil))) }
 	grace := 10 * time.Second
 
@@ -84,7 +85,7 @@ func TestRefreshTokens(t *testing.T) {
 	})
 	t.Run("a token is of its client", func(t *testing.T) {
 		first := login(p)
-		other := newParty(t, d, d.Site, openid.ClientChange{})
+		other := newParty(t, d, d.Site, relyingparty.Change{})
 		other.refuse("a refresh token of another client", "invalid_grant", other.refresh(first.RefreshToken))
 		if other.active(first.RefreshToken) || other.active(first.AccessToken) {
 			t.Error("another client sees the tokens as active")
@@ -102,7 +103,7 @@ func TestRefreshTokens(t *testing.T) {
 		}
 	})
 	t.Run("KEEP", func(t *testing.T) {
-		k := newParty(t, d, d.Site, openid.ClientChange{RefreshTokenRotation: field.Some("KEEP")})
+		k := newParty(t, d, d.Site, relyingparty.Change{RefreshTokenRotation: field.Some("KEEP")})
 		first := login(k)
 		for range 2 {
 			if next := k.token(k.refresh(first.RefreshToken)); next.RefreshToken != first.RefreshToken {

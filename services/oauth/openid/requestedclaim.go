@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/doorward/doorward/services/oauth/relyingparty"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
@@ -26,7 +27,7 @@ type requestedClaim struct {
 
 var errClaims = refuse("invalid_request",
 	"claims must be a JSON object with the members id_token and userinfo: at most %d claims each, "+
-		"each null or an object with essential, value, values", maxList)
+		"each null or an object with essential, value, values", relyingparty.MaxList)
 
 // parseClaims reads the parameter claims; an empty text asks for none. Members that are not known are ignored.
 func parseClaims(text string) (in requestedClaims, err error) {
@@ -44,11 +45,11 @@ func parseClaims(text string) (in requestedClaims, err error) {
 		return requestedClaims{}, errClaims
 	}
 	for _, claims := range []map[string]*requestedClaim{in.IDToken, in.UserInfo} {
-		if len(claims) > maxList {
+		if len(claims) > relyingparty.MaxList {
 			return requestedClaims{}, errClaims
 		}
 		for name := range claims {
-			if name == "" || len(name) > maxText || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' }) {
+			if name == "" || len(name) > relyingparty.MaxText || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' }) {
 				return requestedClaims{}, errClaims
 			}
 		}
@@ -78,7 +79,7 @@ func (c *requestedClaim) texts() []string {
 	var texts []string
 	for _, value := range append([]any{c.Value}, c.Values...) {
 		text, ok := value.(string)
-		if ok && text != "" && len(text) <= maxText && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' }) {
+		if ok && text != "" && len(text) <= relyingparty.MaxText && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' }) {
 			texts = append(texts, text)
 		}
 	}
@@ -93,7 +94,7 @@ func (i issuer) kept(client store.OpenIDClient, text []byte, granted []string) (
 		return store.RequestedClaims{}, err
 	}
 	may := func(scope string) bool {
-		if client.Settings.Consent == consentRequired {
+		if client.Settings.Consent == relyingparty.ConsentRequired {
 			return slices.Contains(granted, scope)
 		}
 		return i.mayHave(client, scope)

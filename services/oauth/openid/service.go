@@ -5,10 +5,7 @@ package openid
 
 import (
 	"context"
-	"net/http"
 	"time"
-
-	"golang.org/x/sync/singleflight"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -19,17 +16,17 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
+	"github.com/doorward/doorward/services/oauth/signing"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
 // Service has the rules of the OpenID providers.
 type Service struct {
 	Config
-	privateKeys *cache.Cache[keyRef, secure.SigningKey]
-	firstKeys   singleflight.Group
-	fetched     *cache.Cache[string, fetchedKeys]
-	salts       *cache.Cache[id.ID, secure.Secret]
-	outbound    http.Client
+	*relyingparty.Clients
+	*signing.Signer
+	salts *cache.Cache[id.ID, secure.Secret]
 }
 
 // Config is what the rules need.
@@ -56,14 +53,10 @@ type Config struct {
 func New(cfg Config) *Service {
 	return &Service{
 		Config: cfg,
-		privateKeys: cache.New(cache.Config[keyRef, secure.SigningKey]{Name: "oauth.privateKeys", Size: 4096,
-			MaxAge: time.Hour, Now: cfg.Now}),
-		fetched: cache.New(cache.Config[string, fetchedKeys]{Name: "oauth.clientKeys", Size: 4096,
-			MaxAge: fetchedKeysAge, Now: cfg.Now}),
+		Signer: signing.New(signing.Config{Store: cfg.Store, Directory: cfg.Directory, Ring: cfg.Ring, Now: cfg.Now}),
+		Clients: relyingparty.New(relyingparty.Config{Store: cfg.Store, Application: cfg.Application, Now: cfg.Now,
+			Outbound: cfg.Outbound}),
 		salts: cache.New(cache.Config[id.ID, secure.Secret]{Name: "oauth.salts", Size: 4096, MaxAge: time.Hour,
 			Now: cfg.Now}),
-		outbound: http.Client{Transport: cfg.Outbound.Transport(), CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse
-		}},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
@@ -19,15 +20,15 @@ func (i issuer) subject(client store.OpenIDClient, account id.ID) string {
 	if account.IsZero() {
 		return client.ClientID
 	}
-	if client.Settings.SubjectType != subjectPairwise {
+	if client.Settings.SubjectType != relyingparty.SubjectPairwise {
 		return account.String()
 	}
 	sector := client.ClientID
 	switch {
 	case client.Settings.SectorIdentifierURI != nil:
-		sector = hostOf(*client.Settings.SectorIdentifierURI)
+		sector = relyingparty.HostOf(*client.Settings.SectorIdentifierURI)
 	case len(client.Settings.RedirectURIs) > 0:
-		sector = hostOf(client.Settings.RedirectURIs[0])
+		sector = relyingparty.HostOf(client.Settings.RedirectURIs[0])
 	}
 	mac := hmac.New(sha256.New, []byte(i.salt.Reveal()))
 	_, _ = mac.Write([]byte(sector + "\x00" + account.String()))
@@ -43,7 +44,7 @@ func (s *Service) salt(ctx context.Context, tenant id.ID) (secure.Secret, error)
 			return salt, err
 		}
 		err = s.Store.Tx(ctx, func(tx *store.Tx) error {
-			tx.InsertOpenIDSalt(tenant, secure.Token(clientSecretLength))
+			tx.InsertOpenIDSalt(tenant, secure.Token(relyingparty.SecretLength))
 			return nil
 		})
 		if err != nil {

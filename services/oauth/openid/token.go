@@ -17,6 +17,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
@@ -87,11 +88,11 @@ type issue struct {
 type grant func(s *Service, ctx context.Context, r request) (issue, error)
 
 var grants = map[string]grant{
-	grantClient:   (*Service).clientGrant,
-	grantRefresh:  (*Service).refreshGrant,
-	grantCode:     (*Service).codeGrant,
-	grantDevice:   (*Service).deviceGrant,
-	grantExchange: (*Service).exchangeGrant,
+	relyingparty.GrantClient:   (*Service).clientGrant,
+	relyingparty.GrantRefresh:  (*Service).refreshGrant,
+	relyingparty.GrantCode:     (*Service).codeGrant,
+	relyingparty.GrantDevice:   (*Service).deviceGrant,
+	relyingparty.GrantExchange: (*Service).exchangeGrant,
 }
 
 // Token is the token endpoint. The phases stand here once, around every grant type: the client is authenticated, the
@@ -271,8 +272,8 @@ func (s *Service) issueTokens(ctx context.Context, r request, allowed issue, acc
 // encodeAccessToken returns the text of an access token: a JWT (RFC 9068), or random text.
 func (s *Service) encodeAccessToken(ctx context.Context, i issuer, client store.OpenIDClient, t *store.OpenIDToken,
 	account directoryapi.Account) (secure.Secret, error) {
-	if client.Settings.AccessTokenFormat == formatOpaque {
-		text := secure.Token(clientSecretLength)
+	if client.Settings.AccessTokenFormat == relyingparty.FormatOpaque {
+		text := secure.Token(relyingparty.SecretLength)
 		t.Digest = secure.Digest(text)
 		return text, nil
 	}
@@ -283,7 +284,7 @@ func (s *Service) encodeAccessToken(ctx context.Context, i issuer, client store.
 			return "", err
 		}
 	}
-	return s.sign(ctx, t.TenantID, i.provider.Settings.SigningAlgorithm, typeAccessToken, claims, t.ExpiresAt)
+	return s.Sign(ctx, t.TenantID, i.provider.Settings.SigningAlgorithm, typeAccessToken, claims, t.ExpiresAt)
 }
 
 const typeAccessToken = "at+jwt"
@@ -352,7 +353,7 @@ func (s *Service) idToken(ctx context.Context, r request, allowed issue, account
 		allowed.login.Claims.IDToken, inIDToken); err != nil {
 		return "", err
 	}
-	return s.sign(ctx, r.app.TenantID, r.idTokenAlgorithm(r.client), "JWT", claims, expires)
+	return s.Sign(ctx, r.app.TenantID, r.idTokenAlgorithm(r.client), "JWT", claims, expires)
 }
 
 // idTokenAlgorithm is that of the ID tokens and logout tokens of a client.

@@ -9,6 +9,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/oauth/oauthtest"
 	"github.com/doorward/doorward/services/oauth/openid"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
 )
 
 func TestClientCredentials(t *testing.T) {
@@ -72,11 +73,11 @@ func TestClientCredentials(t *testing.T) {
 	t.Run("a disabled client has no tokens", func(t *testing.T) {
 		at := id.Ref{Tenant: p.TenantID, ID: p.ID}
 		if _, err := d.Service.UpdateClient(t.Context(), at,
-			openid.ClientChange{Status: field.Some("DISABLED")}); err != nil {
+			relyingparty.Change{Status: field.Some("DISABLED")}); err != nil {
 			t.Fatal(err)
 		}
 		p.refuse("a disabled client", "invalid_client", p.call("/token", "grant_type", "client_credentials"))
-		if _, err := d.Service.UpdateClient(t.Context(), at, openid.ClientChange{Status: field.Some("ENABLED")}); err != nil {
+		if _, err := d.Service.UpdateClient(t.Context(), at, relyingparty.Change{Status: field.Some("ENABLED")}); err != nil {
 			t.Fatal(err)
 		}
 		if !p.active(issued.AccessToken) {

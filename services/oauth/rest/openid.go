@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth/openid"
+	"github.com/doorward/doorward/services/oauth/signing"
 )
 
 // mountOpenID adds the endpoints of the OpenID providers. The gateway sends their requests without a tenant: that of
@@ -81,7 +82,7 @@ func cacheable(c *fiber.Ctx, document any) error {
 	if err := rest.OK(c, document); err != nil {
 		return err
 	}
-	c.Set(fiber.HeaderCacheControl, "public, max-age="+strconv.Itoa(int(openid.KeySetMaxAge.Seconds())))
+	c.Set(fiber.HeaderCacheControl, "public, max-age="+strconv.Itoa(int(signing.KeySetMaxAge.Seconds())))
 	return nil
 }
 

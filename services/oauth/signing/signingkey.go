@@ -1,4 +1,6 @@
-package openid
+// Package signing has the key pairs that sign the tokens of a tenant: their rotation, the key set, signatures and their
+// verification (docs/interface/openid.md#keys). It is a part of the OAuth service; services/oauth/openid signs by it.
+package signing
 
 import (
 	"context"
@@ -7,7 +9,11 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
@@ -30,6 +36,28 @@ const (
 // firstAlgorithms are those that each tenant has a key of from its beginning.
 var firstAlgorithms = []string{secure.RS256, secure.ES256}
 
+// Signer signs and verifies tokens.
+type Signer struct {
+	Config
+	privateKeys *cache.Cache[keyRef, secure.SigningKey]
+	firstKeys   singleflight.Group
+}
+
+// Config is what a Signer needs.
+type Config struct {
+	Store     *store.Store
+	Directory directoryapi.API
+	Ring      *secure.Keyring
+	Now       func() time.Time
+}
+
+// New returns a Signer.
+func New(cfg Config) *Signer {
+	return &Signer{Config: cfg, privateKeys: cache.New(cache.Config[keyRef, secure.SigningKey]{
+		Name: "oauth.privateKeys", Size: 4096, MaxAge: time.Hour, Now: cfg.Now,
+	})}
+}
+
 type keyRef struct {
 	tenant id.ID
 	id     string
@@ -42,7 +70,7 @@ var Sealed = []secure.SealedColumn[string]{{Table: "signing_keys", Key: "id", Co
 	Purpose: keyPurpose}}
 
 // newKey makes a key pair. The first one of an algorithm is ACTIVE at once.
-func (s *Service) newKey(tenant id.ID, algorithm, status string) (store.SigningKey, error) {
+func (s *Signer) newKey(tenant id.ID, algorithm, status string) (store.SigningKey, error) {
 	now := s.Now()
 	k := store.SigningKey{TenantID: tenant, ID: id.New(now).String(), Algorithm: algorithm, Status: status,
 		CreatedAt: now, ModifiedAt: now,
@@ -60,7 +88,7 @@ func (s *Service) newKey(tenant id.ID, algorithm, status string) (store.SigningK
 }
 
 // activeKey returns the key of a tenant that signs with an algorithm, and makes it where it is the first.
-func (s *Service) activeKey(ctx context.Context, tenant id.ID, algorithm string) (store.SigningKey, error) {
+func (s *Signer) activeKey(ctx context.Context, tenant id.ID, algorithm string) (store.SigningKey, error) {
 	isWanted := func(k store.SigningKey) bool { return k.Algorithm == algorithm && k.Status == store.KeyActive }
 	keys, err := s.Store.CachedSigningKeys(ctx, tenant)
 	if err != nil {
@@ -94,9 +122,9 @@ func (s *Service) activeKey(ctx context.Context, tenant id.ID, algorithm string)
 	return store.SigningKey{}, apierr.Unavailable.Because("the signing keys change at this moment; repeat the request")
 }
 
-// sign signs the claims of a token that expires at expires with the tenant's ACTIVE key of an algorithm. The
+// Sign signs the claims of a token that expires at expires with the tenant's ACTIVE key of an algorithm. The
 // key is published for as long.
-func (s *Service) sign(ctx context.Context, tenant id.ID, algorithm, typ string, claims secure.Claims,
+func (s *Signer) Sign(ctx context.Context, tenant id.ID, algorithm, typ string, claims secure.Claims,
 	expires time.Time) (secure.Secret, error) {
 	for {
 		k, err := s.activeKey(ctx, tenant, algorithm)
@@ -129,16 +157,16 @@ func (s *Service) sign(ctx context.Context, tenant id.ID, algorithm, typ string,
 	}
 }
 
-// verify verifies the signature of a JWT of the tenant with the published key that its header names, and the
+// Verify verifies the signature of a JWT of the tenant with the published key that its header names, and the
 // algorithm of that key, and returns the header and the claims. It returns secure.ErrToken. Times are not
 // validated.
-func (s *Service) verify(ctx context.Context, tenant id.ID, text secure.Secret) (typ string, claims secure.Claims,
+func (s *Signer) Verify(ctx context.Context, tenant id.ID, text secure.Secret) (typ string, claims secure.Claims,
 	err error) {
-	return s.verifyBy(ctx, tenant, text, s.isPublished)
+	return s.VerifyBy(ctx, tenant, text, s.isPublished)
 }
 
-// verifyBy is verify with the keys that are accepted.
-func (s *Service) verifyBy(ctx context.Context, tenant id.ID, text secure.Secret,
+// VerifyBy is Verify with the keys that are accepted.
+func (s *Signer) VerifyBy(ctx context.Context, tenant id.ID, text secure.Secret,
 	accepts func(store.SigningKey) bool) (typ string, claims secure.Claims, err error) {
 	header, err := secure.UnverifiedHeader(text)
 	if err != nil {
@@ -162,7 +190,7 @@ func (s *Service) verifyBy(ctx context.Context, tenant id.ID, text secure.Secret
 }
 
 // isPublished reports whether a key stands in the key set.
-func (s *Service) isPublished(k store.SigningKey) bool {
+func (s *Signer) isPublished(k store.SigningKey) bool {
 	return k.Status != store.KeyRetired || s.Now().Before(k.GoodUntil)
 }
 
@@ -173,7 +201,7 @@ type KeySet struct {
 
 // KeySet returns the public keys of a tenant. It reads them from the database: no process signs with a key that
 // another one does not publish.
-func (s *Service) KeySet(ctx context.Context, tenant id.ID) (KeySet, error) {
+func (s *Signer) KeySet(ctx context.Context, tenant id.ID) (KeySet, error) {
 	set := KeySet{Keys: []json.RawMessage{}}
 	if err := s.ensureKeys(ctx, tenant); err != nil {
 		return set, err
@@ -187,7 +215,7 @@ func (s *Service) KeySet(ctx context.Context, tenant id.ID) (KeySet, error) {
 	return set, err
 }
 
-func (s *Service) ensureKeys(ctx context.Context, tenant id.ID) error {
+func (s *Signer) ensureKeys(ctx context.Context, tenant id.ID) error {
 	for _, algorithm := range firstAlgorithms {
 		if _, err := s.activeKey(ctx, tenant, algorithm); err != nil {
 			return err
@@ -198,7 +226,7 @@ func (s *Service) ensureKeys(ctx context.Context, tenant id.ID) error {
 
 // ListSigningKeys returns a page of the signing keys of a tenant, or apierr.NotFound for another tenant than
 // that of the caller.
-func (s *Service) ListSigningKeys(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.SigningKey],
+func (s *Signer) ListSigningKeys(ctx context.Context, tenant id.Ref, query list.Query) (list.Page[store.SigningKey],
 	error) {
 	owner, err := s.tenant(ctx, tenant)
 	if err == nil {
@@ -211,7 +239,7 @@ func (s *Service) ListSigningKeys(ctx context.Context, tenant id.Ref, query list
 }
 
 // SigningKey returns a signing key, or apierr.NotFound.
-func (s *Service) SigningKey(ctx context.Context, key id.Ref) (store.SigningKey, error) {
+func (s *Signer) SigningKey(ctx context.Context, key id.Ref) (store.SigningKey, error) {
 	keys, err := s.Store.SigningKeys(ctx, key.Tenant)
 	if err != nil {
 		return store.SigningKey{}, err
@@ -235,7 +263,7 @@ type NewSigningKey struct {
 
 // CreateSigningKey makes a key that is published and does not sign yet. A second one of the algorithm is
 // apierr.Exists.
-func (s *Service) CreateSigningKey(ctx context.Context, tenant id.Ref, in NewSigningKey) (store.SigningKey, error) {
+func (s *Signer) CreateSigningKey(ctx context.Context, tenant id.Ref, in NewSigningKey) (store.SigningKey, error) {
 	owner, err := s.tenant(ctx, tenant)
 	if err != nil {
 		return store.SigningKey{}, err
@@ -268,7 +296,7 @@ type SigningKeyChange struct {
 // UpdateSigningKey makes a key ACTIVE, which retires the one before it, or RETIRED. A key that caches of the key
 // set may not have yet is apierr.Conflict, with the time from which it may be ACTIVE. force, for a key that was
 // stolen, does not wait, and takes the retired key out of the key set, which ends its tokens.
-func (s *Service) UpdateSigningKey(ctx context.Context, key id.Ref, in SigningKeyChange,
+func (s *Signer) UpdateSigningKey(ctx context.Context, key id.Ref, in SigningKeyChange,
 	force bool) (k store.SigningKey, err error) {
 	rotation, err := s.rotationPeriod(ctx, key.Tenant)
 	if err != nil {
@@ -300,7 +328,7 @@ func (s *Service) UpdateSigningKey(ctx context.Context, key id.Ref, in SigningKe
 }
 
 // activate makes a NEXT key ACTIVE, and retires the one before it.
-func (s *Service) activate(ctx context.Context, tx *store.Tx, keys []store.SigningKey, k *store.SigningKey,
+func (s *Signer) activate(ctx context.Context, tx *store.Tx, keys []store.SigningKey, k *store.SigningKey,
 	rotation period, force bool) error {
 	now := s.Now()
 	if from := k.CreatedAt.Add(KeySetMaxAge); now.Before(from) && !force {
@@ -319,8 +347,8 @@ func (s *Service) activate(ctx context.Context, tx *store.Tx, keys []store.Signi
 }
 
 // retire makes a key RETIRED, and with force takes it out of the key set. A key that was not forced verifies ID tokens
-// that have expired still (readHint).
-func (s *Service) retire(ctx context.Context, tx *store.Tx, k *store.SigningKey, force bool) error {
+// that have expired still (services/oauth/openid/hint.go).
+func (s *Signer) retire(ctx context.Context, tx *store.Tx, k *store.SigningKey, force bool) error {
 	now := s.Now()
 	if k.RetiredAt == nil {
 		k.Status, k.RotateAt, k.RetiredAt = store.KeyRetired, nil, &now
@@ -333,12 +361,12 @@ func (s *Service) retire(ctx context.Context, tx *store.Tx, k *store.SigningKey,
 }
 
 // KeyRotator is the worker that rotates signing keys until ctx ends.
-func (s *Service) KeyRotator(ctx context.Context) error {
+func (s *Signer) KeyRotator(ctx context.Context) error {
 	return purge.Periodically(rotationInterval, "rotation of signing keys failed, retrying", s.RotateKeys)(ctx)
 }
 
 // RotateKeys publishes a successor of each key that is due, and makes it ACTIVE when caches have it.
-func (s *Service) RotateKeys(ctx context.Context) error {
+func (s *Signer) RotateKeys(ctx context.Context) error {
 	due, err := s.Store.DueSigningKeys(ctx, s.Now(), rotationBatch)
 	if err != nil {
 		return err
@@ -352,7 +380,7 @@ func (s *Service) RotateKeys(ctx context.Context) error {
 	return failed
 }
 
-func (s *Service) rotate(ctx context.Context, due store.SigningKey) error {
+func (s *Signer) rotate(ctx context.Context, due store.SigningKey) error {
 	rotation, err := s.rotationPeriod(ctx, due.TenantID)
 	if err != nil {
 		return err

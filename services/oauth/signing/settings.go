@@ -1,4 +1,4 @@
-package openid
+package signing
 
 import (
 	"context"
@@ -18,11 +18,12 @@ import (
 const (
 	defaultRotation = "P90D"
 	minRotation     = 2 * KeySetMaxAge
-	maxDuration     = 3653 * 24 * time.Hour // ten years have at most three leap days
+	// MaxDuration bounds the durations of settings.
+	MaxDuration = 3653 * 24 * time.Hour // ten years have at most three leap days
 )
 
 // tenant returns the tenant of the caller, or apierr.NotFound for any other.
-func (s *Service) tenant(ctx context.Context, tenant id.Ref) (directoryapi.Tenant, error) {
+func (s *Signer) tenant(ctx context.Context, tenant id.Ref) (directoryapi.Tenant, error) {
 	if tenant.ID != tenant.Tenant {
 		return directoryapi.Tenant{}, apierr.NotFound
 	}
@@ -30,7 +31,7 @@ func (s *Service) tenant(ctx context.Context, tenant id.Ref) (directoryapi.Tenan
 }
 
 // Settings returns the settings of a tenant, or apierr.NotFound for another tenant than that of the caller.
-func (s *Service) Settings(ctx context.Context, tenant id.Ref) (store.OpenIDSettings, error) {
+func (s *Signer) Settings(ctx context.Context, tenant id.Ref) (store.OpenIDSettings, error) {
 	owner, err := s.tenant(ctx, tenant)
 	if err != nil {
 		return store.OpenIDSettings{}, err
@@ -43,7 +44,7 @@ func (s *Service) Settings(ctx context.Context, tenant id.Ref) (store.OpenIDSett
 }
 
 // storedSettings returns the settings of a tenant; where they were never changed, the default without times.
-func (s *Service) storedSettings(ctx context.Context, tenant id.ID) (store.OpenIDSettings, error) {
+func (s *Signer) storedSettings(ctx context.Context, tenant id.ID) (store.OpenIDSettings, error) {
 	v, err := s.Store.OpenIDSettings(ctx, tenant)
 	if errors.Is(err, apierr.NotFound) {
 		rotation := defaultRotation
@@ -58,7 +59,7 @@ type SettingsChange struct {
 }
 
 // UpdateSettings changes the settings of a tenant. The keys that sign now are rotated by the new ones.
-func (s *Service) UpdateSettings(ctx context.Context, tenant id.Ref, in SettingsChange) (store.OpenIDSettings, error) {
+func (s *Signer) UpdateSettings(ctx context.Context, tenant id.Ref, in SettingsChange) (store.OpenIDSettings, error) {
 	v, err := s.Settings(ctx, tenant)
 	if err != nil {
 		return v, err
@@ -66,7 +67,7 @@ func (s *Service) UpdateSettings(ctx context.Context, tenant id.Ref, in Settings
 	if in.SigningKeyRotation.Null {
 		v.SigningKeyRotation = nil
 	} else if in.SigningKeyRotation.Present {
-		text, err := duration(in.SigningKeyRotation, "signingKeyRotation", minRotation, maxDuration)
+		text, err := field.Duration(in.SigningKeyRotation, "signingKeyRotation", minRotation, MaxDuration)
 		if err != nil {
 			return v, err
 		}
@@ -104,7 +105,7 @@ func (p period) after(active time.Time) *time.Time {
 	return &at
 }
 
-func (s *Service) rotationPeriod(ctx context.Context, tenant id.ID) (period, error) {
+func (s *Signer) rotationPeriod(ctx context.Context, tenant id.ID) (period, error) {
 	v, err := s.storedSettings(ctx, tenant)
 	if err != nil {
 		return 0, err
@@ -121,23 +122,4 @@ func rotationOf(v store.OpenIDSettings) (period, error) {
 		return 0, fmt.Errorf("read the OpenID settings of %s: %w", v.TenantID, err)
 	}
 	return period(d), nil
-}
-
-// duration checks an ISO 8601 duration and returns its text unchanged. A longer one than most is
-// apierr.AfterMaximum, a shorter one than least apierr.BelowMinimum.
-func duration(in field.Text, name string, least, most time.Duration) (string, error) {
-	text, err := field.Required(in, name, 255)
-	if err != nil {
-		return "", err
-	}
-	d, err := field.ParseDuration(text)
-	switch {
-	case err != nil:
-		return "", apierr.Format.Because("%s: %s", name, apierr.From(err).Reason)
-	case d < least:
-		return "", apierr.BelowMinimum.Because("%s must be at least %s", name, least)
-	case d > most:
-		return "", apierr.AfterMaximum.Because("%s must be at most %s", name, most)
-	}
-	return text, nil
 }

@@ -1,4 +1,4 @@
-package openid
+package relyingparty
 
 import (
 	"context"
@@ -34,13 +34,16 @@ func (f fetchedKeys) has(kid any) bool {
 	return false
 }
 
-// clientKeys returns the public keys of a client: those that it was registered with, or those of its jwksUri, which is
+// ErrKeys says that a client has no keys, or that those of its jwksUri cannot be read.
+var ErrKeys = errors.New("relyingparty: there are no keys")
+
+// PublicKeys returns the public keys of a client: those that it was registered with, or those of its jwksUri, which is
 // asked through the guard of outbound connections. kid is the header of the signature, nil where it has none.
-func (s *Service) clientKeys(ctx context.Context, client store.OpenIDClient, kid any) ([]secure.VerificationKey,
+func (s *Clients) PublicKeys(ctx context.Context, client store.OpenIDClient, kid any) ([]secure.VerificationKey,
 	error) {
 	if client.Settings.JWKSURI == nil {
 		if client.Settings.JWKS == nil {
-			return nil, errClient
+			return nil, ErrKeys
 		}
 		return secure.ParseKeySet(*client.Settings.JWKS)
 	}
@@ -51,12 +54,12 @@ func (s *Service) clientKeys(ctx context.Context, client store.OpenIDClient, kid
 		found, err = s.fetched.Refresh(ctx, address, fetch)
 	}
 	if err != nil {
-		return nil, refuse("invalid_client", "the keys of the client's jwksUri cannot be read")
+		return nil, ErrKeys
 	}
 	return found.keys, nil
 }
 
-func (s *Service) fetchKeys(ctx context.Context, address string) (fetchedKeys, error) {
+func (s *Clients) fetchKeys(ctx context.Context, address string) (fetchedKeys, error) {
 	ctx, cancel := context.WithTimeout(ctx, keyFetchTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)

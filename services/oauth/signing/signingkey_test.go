@@ -1,4 +1,4 @@
-package openid_test
+package signing_test
 
 import (
 	"encoding/json"
@@ -14,14 +14,14 @@ import (
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth/oauthtest"
-	"github.com/doorward/doorward/services/oauth/openid"
+	"github.com/doorward/doorward/services/oauth/signing"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // published returns the ids of the keys of a key set.
-func published(t *testing.T, s *openid.Service, tenant id.ID) map[string]bool {
+func published(t *testing.T, s *signing.Signer, tenant id.ID) map[string]bool {
 	t.Helper()
 	set, err := s.KeySet(t.Context(), tenant)
 	if err != nil {
@@ -52,7 +52,7 @@ func keys(t *testing.T, d *oauthtest.Deployment) []store.SigningKey {
 func newKey(t *testing.T, d *oauthtest.Deployment, algorithm string) id.Ref {
 	t.Helper()
 	k, err := d.Service.OpenID.CreateSigningKey(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.Tenant},
-		openid.NewSigningKey{Algorithm: field.Some(algorithm)})
+		signing.NewSigningKey{Algorithm: field.Some(algorithm)})
 	if err != nil || k.Status != store.KeyNext {
 		t.Fatalf("a new key is %s, %v", k.Status, err)
 	}
@@ -64,7 +64,7 @@ func newKey(t *testing.T, d *oauthtest.Deployment, algorithm string) id.Ref {
 }
 
 func setStatus(d *oauthtest.Deployment, t *testing.T, key id.Ref, status string, force bool) error {
-	_, err := d.Service.OpenID.UpdateSigningKey(t.Context(), key, openid.SigningKeyChange{Status: field.Some(status)},
+	_, err := d.Service.OpenID.UpdateSigningKey(t.Context(), key, signing.SigningKeyChange{Status: field.Some(status)},
 		force)
 	return err
 }
@@ -72,7 +72,7 @@ func setStatus(d *oauthtest.Deployment, t *testing.T, key id.Ref, status string,
 func TestFirstUsesAtOnceMakeOneKey(t *testing.T) {
 	t.Parallel()
 	d := oauthtest.Open(t)
-	processes := []*openid.Service{d.Service.OpenID, d.Replica(t).OpenID, d.Replica(t).OpenID}
+	processes := []*signing.Signer{d.Service.Signer, d.Replica(t).Signer, d.Replica(t).Signer}
 	var wait sync.WaitGroup
 	for n := range 50 {
 		wait.Go(func() {
@@ -95,14 +95,14 @@ func TestASigningKeyIsPublishedBeforeItSigns(t *testing.T) {
 	d := oauthtest.Open(t)
 	first := keys(t, d)
 	next := newKey(t, d, secure.ES256)
-	if !published(t, d.Service.OpenID, d.Tenant)[next.ID.String()] {
+	if !published(t, d.Service.Signer, d.Tenant)[next.ID.String()] {
 		t.Error("a key that is NEXT is not published")
 	}
 	if _, err := d.Service.OpenID.CreateSigningKey(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.Tenant},
-		openid.NewSigningKey{Algorithm: field.Some("ES256")}); !errors.Is(err, apierr.Exists) {
+		signing.NewSigningKey{Algorithm: field.Some("ES256")}); !errors.Is(err, apierr.Exists) {
 		t.Errorf("a second key that is NEXT returns %v, want %v", err, apierr.Exists)
 	}
-	d.Clock.Move(openid.KeySetMaxAge - time.Second)
+	d.Clock.Move(signing.KeySetMaxAge - time.Second)
 	if err := setStatus(d, t, next, store.KeyActive, false); !errors.Is(err, apierr.Conflict) {
 		t.Errorf("ACTIVE before the caching time returns %v, want %v", err, apierr.Conflict)
 	}
@@ -150,7 +150,7 @@ func TestSigningKeysRotateByThemselves(t *testing.T) {
 	rotate := func() {
 		t.Helper()
 		var wait sync.WaitGroup
-		for _, s := range []*openid.Service{d.Service.OpenID, replica.OpenID} {
+		for _, s := range []*signing.Signer{d.Service.Signer, replica.Signer} {
 			wait.Go(func() {
 				if err := s.RotateKeys(t.Context()); err != nil {
 					t.Error(err)
@@ -167,7 +167,7 @@ func TestSigningKeysRotateByThemselves(t *testing.T) {
 		}
 		return n
 	}
-	d.Clock.Move(90*24*time.Hour - openid.KeySetMaxAge - time.Second)
+	d.Clock.Move(90*24*time.Hour - signing.KeySetMaxAge - time.Second)
 	rotate()
 	if n := len(keys(t, d)); n != len(first) {
 		t.Fatalf("before the time there are %d keys", n)
@@ -178,7 +178,7 @@ func TestSigningKeysRotateByThemselves(t *testing.T) {
 	if next, active := count(store.KeyNext), count(store.KeyActive); next != 2 || active != 2 {
 		t.Fatalf("when they are due, %d keys are NEXT and %d ACTIVE; want 2 and 2", next, active)
 	}
-	d.Clock.Move(openid.KeySetMaxAge)
+	d.Clock.Move(signing.KeySetMaxAge)
 	rotate()
 	rotate()
 	if next, active, retired := count(store.KeyNext), count(store.KeyActive), count(store.KeyRetired); next != 0 ||
@@ -187,7 +187,7 @@ func TestSigningKeysRotateByThemselves(t *testing.T) {
 	}
 	settings := id.Ref{Tenant: d.Tenant, ID: d.Tenant}
 	if _, err := d.Service.OpenID.UpdateSettings(t.Context(), settings,
-		openid.SettingsChange{SigningKeyRotation: field.Text{Present: true, Null: true}}); err != nil {
+		signing.SettingsChange{SigningKeyRotation: field.Text{Present: true, Null: true}}); err != nil {
 		t.Fatal(err)
 	}
 	d.Clock.Move(91 * 24 * time.Hour)
@@ -196,7 +196,7 @@ func TestSigningKeysRotateByThemselves(t *testing.T) {
 		t.Errorf("without rotation %d keys are NEXT", n)
 	}
 	if _, err := d.Service.OpenID.UpdateSettings(t.Context(), settings,
-		openid.SettingsChange{SigningKeyRotation: field.Some("PT10M")}); err != nil {
+		signing.SettingsChange{SigningKeyRotation: field.Some("PT10M")}); err != nil {
 		t.Fatal(err)
 	}
 	rotate()

@@ -1,79 +1,87 @@
-package openid
+// Package relyingparty has the clients of OpenID providers: their metadata, secrets, keys and redirect URIs
+// (docs/interface/openid.md#clients). It is a part of the OAuth service; services/oauth/openid authenticates them.
+package relyingparty
 
 import (
 	"bytes"
 	"context"
-	"crypto/subtle"
 	"encoding/json"
-	"net/netip"
-	"net/url"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
-	"github.com/doorward/doorward/pkg/redirecturi"
+	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth/signing"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
 // The values of client metadata that the standards name.
 const (
-	typeWeb     = "web"
-	typeNative  = "native"
-	typeBrowser = "browser"
-	typeService = "service"
+	TypeWeb     = "web"
+	TypeNative  = "native"
+	TypeBrowser = "browser"
+	TypeService = "service"
 
-	grantCode     = "authorization_code"
-	grantRefresh  = "refresh_token"
-	grantClient   = "client_credentials"
-	grantDevice   = "urn:ietf:params:oauth:grant-type:device_code"
-	grantExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
+	GrantCode     = "authorization_code"
+	GrantRefresh  = "refresh_token"
+	GrantClient   = "client_credentials"
+	GrantDevice   = "urn:ietf:params:oauth:grant-type:device_code"
+	GrantExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
 
-	authBasic = "client_secret_basic"
-	authPost  = "client_secret_post"
-	authKey   = "private_key_jwt"
-	authNone  = "none"
+	AuthBasic = "client_secret_basic"
+	AuthPost  = "client_secret_post"
+	AuthKey   = "private_key_jwt"
+	AuthNone  = "none"
 
-	subjectPublic   = "public"
-	subjectPairwise = "pairwise"
+	SubjectPublic   = "public"
+	SubjectPairwise = "pairwise"
 )
 
 // The values of ours.
 const (
-	formatJWT    = "JWT"
-	formatOpaque = "OPAQUE"
+	FormatJWT    = "JWT"
+	FormatOpaque = "OPAQUE"
 
-	rotate = "ROTATE"
-	keep   = "KEEP"
+	Rotate = "ROTATE"
+	Keep   = "KEEP"
 
-	exchangeNone     = "NONE"
-	exchangeNarrow   = "NARROW"
-	exchangeDelegate = "DELEGATION"
+	ExchangeNone     = "NONE"
+	ExchangeNarrow   = "NARROW"
+	ExchangeDelegate = "DELEGATION"
 
-	consentNone     = "NONE"
-	consentRequired = "REQUIRED"
+	ConsentNone     = "NONE"
+	ConsentRequired = "REQUIRED"
 )
 
 var (
-	grantTypes  = []string{grantCode, grantRefresh, grantClient, grantDevice, grantExchange}
-	authMethods = []string{authBasic, authPost, authKey, authNone}
+	GrantTypes  = []string{GrantCode, GrantRefresh, GrantClient, GrantDevice, GrantExchange}
+	AuthMethods = []string{AuthBasic, AuthPost, AuthKey, AuthNone}
 )
 
-// clientSecretLength is that of a new secret in characters of base62: 256 bits.
+// SecretLength is that of a new secret in characters of base62: 256 bits.
 const (
-	clientSecretLength = 43
-	maxSecrets         = 2
-	maxKeySet          = 64 << 10 // bytes
-	usedEvery          = time.Minute
+	SecretLength = 43
+
+	MaxList = 50 // items of a list of a provider or client
+	MaxText = 255
+	MaxURL  = 2000
+
+	maxSecrets = 2
+	maxKeySet  = 64 << 10 // bytes
+	usedEvery  = time.Minute
 )
 
-// ClientChange is the body that creates or updates a client.
-type ClientChange struct {
+// Change is the body that creates or updates a client.
+type Change struct {
 	Name                               field.Text   `json:"name"`
 	Description                        field.Text   `json:"description"`
 	Status                             field.Text   `json:"status"`
@@ -118,27 +126,55 @@ type ClientChange struct {
 	Contacts                           field.List   `json:"contacts"`
 }
 
+// Clients has the rules of clients.
+type Clients struct {
+	Config
+	fetched  *cache.Cache[string, fetchedKeys]
+	outbound http.Client
+}
+
+// Config is what the rules need.
+type Config struct {
+	Store       *store.Store
+	Application applicationapi.API
+	Now         func() time.Time
+	// Outbound is the guard of connections to addresses that clients have named.
+	Outbound outbound.Guard
+}
+
+// New returns the rules.
+func New(cfg Config) *Clients {
+	return &Clients{
+		Config: cfg,
+		fetched: cache.New(cache.Config[string, fetchedKeys]{Name: "oauth.PublicKeys", Size: 4096,
+			MaxAge: fetchedKeysAge, Now: cfg.Now}),
+		outbound: http.Client{Transport: cfg.Outbound.Transport(), CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}},
+	}
+}
+
 // newSettings are the defaults of a client of a type.
 func newSettings(applicationType string) store.OpenIDClientSettings {
 	v := store.OpenIDClientSettings{
 		ApplicationType: applicationType, RedirectURIs: []string{}, PostLogoutRedirectURIs: []string{},
 		ResponseTypes: []string{"code"},
-		GrantTypes:    []string{grantCode, grantRefresh}, TokenEndpointAuthMethod: authBasic, RequirePKCE: true,
-		SubjectType:       subjectPublic,
-		AccessTokenFormat: formatJWT, DefaultACRValues: []string{}, RefreshTokenRotation: rotate, TokenExchange: exchangeNone,
-		Resources: []string{}, Consent: consentNone, Contacts: []string{},
+		GrantTypes:    []string{GrantCode, GrantRefresh}, TokenEndpointAuthMethod: AuthBasic, RequirePKCE: true,
+		SubjectType:       SubjectPublic,
+		AccessTokenFormat: FormatJWT, DefaultACRValues: []string{}, RefreshTokenRotation: Rotate, TokenExchange: ExchangeNone,
+		Resources: []string{}, Consent: ConsentNone, Contacts: []string{},
 	}
 	switch applicationType {
-	case typeNative, typeBrowser:
-		v.TokenEndpointAuthMethod = authNone
-	case typeService:
-		v.GrantTypes, v.ResponseTypes = []string{grantClient}, []string{}
+	case TypeNative, TypeBrowser:
+		v.TokenEndpointAuthMethod = AuthNone
+	case TypeService:
+		v.GrantTypes, v.ResponseTypes = []string{GrantClient}, []string{}
 	}
 	return v
 }
 
 // ListClients returns a page of an application's clients, or apierr.NotFound for the application.
-func (s *Service) ListClients(ctx context.Context, application id.Ref,
+func (s *Clients) ListClients(ctx context.Context, application id.Ref,
 	query list.Query) (list.Page[store.OpenIDClient], error) {
 	app, err := s.Application.Application(ctx, application)
 	if err != nil {
@@ -148,7 +184,7 @@ func (s *Service) ListClients(ctx context.Context, application id.Ref,
 }
 
 // Client returns a client, or apierr.NotFound, also where its application was deleted a moment ago.
-func (s *Service) Client(ctx context.Context, client id.Ref) (store.OpenIDClient, error) {
+func (s *Clients) Client(ctx context.Context, client id.Ref) (store.OpenIDClient, error) {
 	c, err := s.Store.OpenIDClient(ctx, client)
 	if err == nil {
 		_, err = s.Application.Application(ctx, id.Ref{Tenant: client.Tenant, ID: c.ApplicationID})
@@ -158,13 +194,13 @@ func (s *Service) Client(ctx context.Context, client id.Ref) (store.OpenIDClient
 
 // CreateClient creates a client without a secret. It returns apierr.NotFound for the application, and
 // apierr.Exists for a name that another client of the application has.
-func (s *Service) CreateClient(ctx context.Context, application id.Ref, in ClientChange) (store.OpenIDClient, error) {
-	app, err := s.ownApplication(ctx, application)
+func (s *Clients) CreateClient(ctx context.Context, application id.Ref, in Change) (store.OpenIDClient, error) {
+	app, err := s.OwnApplication(ctx, application)
 	if err != nil {
 		return store.OpenIDClient{}, err
 	}
-	applicationType, err := field.Enum(in.ApplicationType, "applicationType", typeWeb, typeWeb, typeNative, typeBrowser,
-		typeService)
+	applicationType, err := field.Enum(in.ApplicationType, "applicationType", TypeWeb, TypeWeb, TypeNative, TypeBrowser,
+		TypeService)
 	if err != nil {
 		return store.OpenIDClient{}, err
 	}
@@ -183,7 +219,7 @@ func (s *Service) CreateClient(ctx context.Context, application id.Ref, in Clien
 
 // UpdateClient changes the members that the body names. A client that is disabled gets no tokens, and those that
 // it has end (docs/interface/openid.md#clients).
-func (s *Service) UpdateClient(ctx context.Context, client id.Ref, in ClientChange) (c store.OpenIDClient, err error) {
+func (s *Clients) UpdateClient(ctx context.Context, client id.Ref, in Change) (c store.OpenIDClient, err error) {
 	if c, err = s.Client(ctx, client); err != nil {
 		return c, err
 	}
@@ -201,7 +237,7 @@ func (s *Service) UpdateClient(ctx context.Context, client id.Ref, in ClientChan
 }
 
 // DeleteClient deletes a client with its secrets, or returns apierr.NotFound. Its tokens end.
-func (s *Service) DeleteClient(ctx context.Context, client id.Ref) error {
+func (s *Clients) DeleteClient(ctx context.Context, client id.Ref) error {
 	return s.Store.Tx(ctx, func(tx *store.Tx) error {
 		if _, err := tx.LockOpenIDClient(ctx, client); err != nil {
 			return err
@@ -211,13 +247,13 @@ func (s *Service) DeleteClient(ctx context.Context, client id.Ref) error {
 }
 
 // apply checks the members of a body, writes them into a client, and checks what they are together.
-func (in ClientChange) apply(c *store.OpenIDClient, isNew bool) error {
+func (in Change) apply(c *store.OpenIDClient, isNew bool) error {
 	var errs field.Errors
 	v := &c.Settings
-	errs.Name(&c.Name, in.Name, "name", maxText, isNew)
+	errs.Name(&c.Name, in.Name, "name", MaxText, isNew)
 	errs.Optional(&c.Description, in.Description, "description", 1000)
 	errs.Enum(&c.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
-	errs.Enum(&v.ApplicationType, in.ApplicationType, "applicationType", typeWeb, typeNative, typeBrowser, typeService)
+	errs.Enum(&v.ApplicationType, in.ApplicationType, "applicationType", TypeWeb, TypeNative, TypeBrowser, TypeService)
 	in.applyURLs(v, &errs)
 	words := func(to *[]string, given field.List, name string, allowed []string) {
 		if given.Present {
@@ -226,18 +262,18 @@ func (in ClientChange) apply(c *store.OpenIDClient, isNew bool) error {
 			errs.Add(err)
 		}
 	}
-	words(&v.GrantTypes, in.GrantTypes, "grantTypes", grantTypes)
+	words(&v.GrantTypes, in.GrantTypes, "grantTypes", GrantTypes)
 	words(&v.ResponseTypes, in.ResponseTypes, "responseTypes", []string{"code"})
 	if in.GrantTypes.Present && !in.TokenExchange.Present {
-		v.TokenExchange = map[bool]string{true: exchangeNarrow, false: exchangeNone}[slices.Contains(v.GrantTypes,
-			grantExchange)]
+		v.TokenExchange = map[bool]string{true: ExchangeNarrow, false: ExchangeNone}[slices.Contains(v.GrantTypes,
+			GrantExchange)]
 	}
-	errs.Enum(&v.TokenEndpointAuthMethod, in.TokenEndpointAuthMethod, "tokenEndpointAuthMethod", authMethods...)
-	errs.Enum(&v.SubjectType, in.SubjectType, "subjectType", subjectPublic, subjectPairwise)
-	errs.Enum(&v.AccessTokenFormat, in.AccessTokenFormat, "accessTokenFormat", formatJWT, formatOpaque)
-	errs.Enum(&v.RefreshTokenRotation, in.RefreshTokenRotation, "refreshTokenRotation", rotate, keep)
-	errs.Enum(&v.TokenExchange, in.TokenExchange, "tokenExchange", exchangeNone, exchangeNarrow, exchangeDelegate)
-	errs.Enum(&v.Consent, in.Consent, "consent", consentNone, consentRequired)
+	errs.Enum(&v.TokenEndpointAuthMethod, in.TokenEndpointAuthMethod, "tokenEndpointAuthMethod", AuthMethods...)
+	errs.Enum(&v.SubjectType, in.SubjectType, "subjectType", SubjectPublic, SubjectPairwise)
+	errs.Enum(&v.AccessTokenFormat, in.AccessTokenFormat, "accessTokenFormat", FormatJWT, FormatOpaque)
+	errs.Enum(&v.RefreshTokenRotation, in.RefreshTokenRotation, "refreshTokenRotation", Rotate, Keep)
+	errs.Enum(&v.TokenExchange, in.TokenExchange, "tokenExchange", ExchangeNone, ExchangeNarrow, ExchangeDelegate)
+	errs.Enum(&v.Consent, in.Consent, "consent", ConsentNone, ConsentRequired)
 	for _, m := range []struct {
 		to   **string
 		in   field.Text
@@ -261,7 +297,7 @@ func (in ClientChange) apply(c *store.OpenIDClient, isNew bool) error {
 		{&v.IDTokenTTL, in.IDTokenTTL, "idTokenTtl"},
 	} {
 		nullable(&errs, m.to, m.in, func(in field.Text) (string, error) {
-			return duration(in, m.name, time.Second, maxDuration)
+			return field.Duration(in, m.name, time.Second, signing.MaxDuration)
 		})
 	}
 	for _, m := range []struct {
@@ -284,7 +320,7 @@ func (in ClientChange) apply(c *store.OpenIDClient, isNew bool) error {
 	if in.DefaultMaxAge.Null {
 		v.DefaultMaxAge = nil
 	} else if in.DefaultMaxAge.Present {
-		age, err := field.Whole(in.DefaultMaxAge, "defaultMaxAge", 0, 0, int(maxDuration/time.Second))
+		age, err := field.Whole(in.DefaultMaxAge, "defaultMaxAge", 0, 0, int(signing.MaxDuration/time.Second))
 		errs.Add(err)
 		v.DefaultMaxAge = &age
 	}
@@ -294,12 +330,12 @@ func (in ClientChange) apply(c *store.OpenIDClient, isNew bool) error {
 		name string
 	}{{&v.DefaultACRValues, in.DefaultACRValues, "defaultAcrValues"}, {&v.Contacts, in.Contacts, "contacts"}} {
 		if m.in.Present {
-			errs.Add(checkLength(m.in.Or(nil), m.name, func(text string) bool { return text != "" && len(text) <= maxText }))
+			errs.Add(checkLength(m.in.Or(nil), m.name, func(text string) bool { return text != "" && len(text) <= MaxText }))
 			*m.to = append([]string{}, m.in.Or(nil)...)
 		}
 	}
 	if in.Scopes.Present {
-		errs.Add(checkLength(in.Scopes.Or(nil), "scopes", isScope))
+		errs.Add(checkLength(in.Scopes.Or(nil), "scopes", IsScope))
 		v.Scopes = in.Scopes.Or(nil)
 	}
 	if in.JWKS.Null {
@@ -320,8 +356,8 @@ func (in ClientChange) apply(c *store.OpenIDClient, isNew bool) error {
 }
 
 // applyURLs checks the members that are addresses.
-func (in ClientChange) applyURLs(v *store.OpenIDClientSettings, errs *field.Errors) {
-	isRedirect := func(text string) bool { return isRedirectURI(text, v.ApplicationType) }
+func (in Change) applyURLs(v *store.OpenIDClientSettings, errs *field.Errors) {
+	isRedirect := func(text string) bool { return IsRedirectURI(text, v.ApplicationType) }
 	for _, m := range []struct {
 		to   *[]string
 		in   field.List
@@ -330,11 +366,11 @@ func (in ClientChange) applyURLs(v *store.OpenIDClientSettings, errs *field.Erro
 	}{
 		{&v.RedirectURIs, in.RedirectURIs, "redirectUris", isRedirect},
 		{&v.PostLogoutRedirectURIs, in.PostLogoutRedirectURIs, "postLogoutRedirectUris", isRedirect},
-		{&v.Resources, in.Resources, "resources", isResource},
+		{&v.Resources, in.Resources, "resources", IsResource},
 	} {
 		if m.in.Present {
 			var err error
-			*m.to, err = urls(m.in, m.name, m.is)
+			*m.to, err = URLs(m.in, m.name, m.is)
 			errs.Add(err)
 		}
 	}
@@ -351,7 +387,7 @@ func (in ClientChange) applyURLs(v *store.OpenIDClientSettings, errs *field.Erro
 			"tosUri"},
 	} {
 		nullable(errs, m.to, m.in, func(in field.Text) (string, error) {
-			text, err := field.Required(in, m.name, maxURL)
+			text, err := field.Required(in, m.name, MaxURL)
 			if err == nil {
 				_, err = field.URL("https")(m.name, text)
 			}
@@ -373,31 +409,31 @@ func nullable(errs *field.Errors, to **string, in field.Text, read func(field.Te
 
 // checkSettings refuses members that contradict each other.
 func checkSettings(v store.OpenIDClientSettings) error {
-	public := v.TokenEndpointAuthMethod == authNone
-	redirects := slices.Contains(v.GrantTypes, grantCode)
+	public := v.TokenEndpointAuthMethod == AuthNone
+	redirects := slices.Contains(v.GrantTypes, GrantCode)
 	switch {
-	case public && v.ApplicationType != typeNative && v.ApplicationType != typeBrowser:
+	case public && v.ApplicationType != TypeNative && v.ApplicationType != TypeBrowser:
 		return apierr.Format.Because("tokenEndpointAuthMethod none is for the applicationType native or browser")
-	case public && (slices.Contains(v.GrantTypes, grantClient) || slices.Contains(v.GrantTypes, grantExchange)):
-		return apierr.Format.Because("a client without authentication cannot have the grantTypes %s and %s", grantClient,
-			grantExchange)
+	case public && (slices.Contains(v.GrantTypes, GrantClient) || slices.Contains(v.GrantTypes, GrantExchange)):
+		return apierr.Format.Because("a client without authentication cannot have the GrantTypes %s and %s", GrantClient,
+			GrantExchange)
 	case public && !v.RequirePKCE:
 		return apierr.Format.Because("requirePkce must be true for a client without authentication")
-	case v.TokenEndpointAuthMethod == authKey && v.JWKS == nil && v.JWKSURI == nil:
+	case v.TokenEndpointAuthMethod == AuthKey && v.JWKS == nil && v.JWKSURI == nil:
 		return apierr.Format.Because("tokenEndpointAuthMethod private_key_jwt needs jwks or jwksUri")
 	case v.JWKS != nil && v.JWKSURI != nil:
 		return apierr.Format.Because("jwks and jwksUri exclude each other")
 	case redirects && !slices.Contains(v.ResponseTypes, "code") || !redirects && len(v.ResponseTypes) > 0:
-		return apierr.Format.Because("the grantTypes have authorization_code exactly where the responseTypes have code")
-	case slices.Contains(v.GrantTypes, grantRefresh) && !redirects && !slices.Contains(v.GrantTypes, grantDevice):
+		return apierr.Format.Because("the GrantTypes have authorization_code exactly where the responseTypes have code")
+	case slices.Contains(v.GrantTypes, GrantRefresh) && !redirects && !slices.Contains(v.GrantTypes, GrantDevice):
 		return apierr.Format.Because("the grant type refresh_token needs authorization_code or the device code beside it")
-	case v.TokenExchange != exchangeNone && !slices.Contains(v.GrantTypes, grantExchange):
-		return apierr.Format.Because("tokenExchange %s needs the grant type %s", v.TokenExchange, grantExchange)
-	case v.SubjectType == subjectPairwise && v.SectorIdentifierURI == nil && !sameHost(v.RedirectURIs):
+	case v.TokenExchange != ExchangeNone && !slices.Contains(v.GrantTypes, GrantExchange):
+		return apierr.Format.Because("tokenExchange %s needs the grant type %s", v.TokenExchange, GrantExchange)
+	case v.SubjectType == SubjectPairwise && v.SectorIdentifierURI == nil && !sameHost(v.RedirectURIs):
 		return apierr.Format.Because("subjectType pairwise with redirectUris of several hosts needs sectorIdentifierUri")
 	}
 	for _, uri := range slices.Concat(v.RedirectURIs, v.PostLogoutRedirectURIs) {
-		if !isRedirectURI(uri, v.ApplicationType) {
+		if !IsRedirectURI(uri, v.ApplicationType) {
 			return apierr.Format.Because("the redirect URI %q is not one of an application of the type %s", uri,
 				v.ApplicationType)
 		}
@@ -407,95 +443,16 @@ func checkSettings(v store.OpenIDClientSettings) error {
 
 func sameHost(uris []string) bool {
 	for _, uri := range uris {
-		if hostOf(uri) != hostOf(uris[0]) {
+		if HostOf(uri) != HostOf(uris[0]) {
 			return false
 		}
 	}
 	return true
 }
 
-func hostOf(uri string) string {
-	u, err := url.Parse(uri)
-	if err != nil {
-		return ""
-	}
-	return u.Hostname()
-}
-
-// isRedirectURI reports whether a client of a type may register a redirect URI: https, http of the own machine,
-// and for native applications a private-use scheme with a dot (RFC 8252, section 7.1). URIs are compared byte by
-// byte later, so that a text which two parsers read differently is refused here.
-func isRedirectURI(text, applicationType string) bool {
-	u, ok := plainURL(text)
-	if !ok || strings.Contains(text, "*") {
-		return false
-	}
-	switch u.Scheme {
-	case "https":
-		return u.Hostname() != "" && redirecturi.CheckHome(text, "") == nil
-	case "http":
-		return isOwnMachine(u.Hostname()) && redirecturi.CheckHome(text, "") == nil
-	}
-	return applicationType == typeNative && strings.Contains(u.Scheme, ".") && u.Host == "" &&
-		!redirecturi.IsExecutable(u.Scheme)
-}
-
-// isOwnMachine reports whether a host is localhost or a loopback address.
-func isOwnMachine(host string) bool {
-	address, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && address.IsLoopback()
-}
-
-// matchesRedirectURI reports whether a redirect URI is a registered one.
-func matchesRedirectURI(v store.OpenIDClientSettings, asked string) bool {
-	return matchesURI(v, v.RedirectURIs, asked)
-}
-
-// matchesURI reports whether a redirect URI is one of a client's: byte by byte (RFC 9700, section 2.1), but for the
-// port of a loopback address of a native application (RFC 8252, section 7.3).
-func matchesURI(v store.OpenIDClientSettings, known []string, asked string) bool {
-	if slices.Contains(known, asked) {
-		return true
-	}
-	u, ok := plainURL(asked)
-	if !ok || v.ApplicationType != typeNative || u.Scheme != "http" || !isOwnMachine(u.Hostname()) ||
-		!isRedirectURI(asked, typeNative) {
-		return false
-	}
-	return slices.ContainsFunc(known, func(registered string) bool {
-		r, ok := plainURL(registered)
-		return ok && withoutPort(r, registered) == withoutPort(u, asked)
-	})
-}
-
-func withoutPort(u *url.URL, text string) string {
-	if u.Port() == "" {
-		return text
-	}
-	return strings.Replace(text, u.Host, strings.TrimSuffix(u.Host, ":"+u.Port()), 1)
-}
-
-// isResource reports whether a text is the address of an API (RFC 8707, section 2).
-func isResource(text string) bool {
-	u, ok := plainURL(text)
-	return ok && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" || ok && u.Scheme == "urn" &&
-		u.Opaque != ""
-}
-
-// plainURL parses an absolute URI of printable ASCII without user name, fragment and backslash.
-func plainURL(text string) (*url.URL, bool) {
-	if len(text) > maxURL || strings.ContainsFunc(text, func(r rune) bool {
-		return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"<>\\^`{|}#", r)
-	}) {
-		return nil, false
-	}
-	u, err := url.Parse(text)
-	return u, err == nil && u.IsAbs() && u.User == nil && !strings.HasSuffix(u.Host, ":")
-}
-
 func checkLength(items []string, name string, is func(string) bool) error {
-	if len(items) > maxList {
-		return apierr.AboveMaximum.Because("%s has %d items; at most %d are allowed", name, len(items), maxList)
+	if len(items) > MaxList {
+		return apierr.AboveMaximum.Because("%s has %d items; at most %d are allowed", name, len(items), MaxList)
 	}
 	for _, item := range items {
 		if !is(item) {
@@ -505,7 +462,8 @@ func checkLength(items []string, name string, is func(string) bool) error {
 	return nil
 }
 
-func urls(in field.List, name string, is func(string) bool) ([]string, error) {
+// URLs reads a list of addresses.
+func URLs(in field.List, name string, is func(string) bool) ([]string, error) {
 	return append([]string{}, in.Or(nil)...), checkLength(in.Or(nil), name, is)
 }
 
@@ -522,83 +480,18 @@ func enums(in field.List, name string, allowed []string) ([]string, error) {
 	return out, nil
 }
 
-// NewSecret is a secret that was just made.
-type NewSecret struct {
-	store.ClientSecret
-	Secret secure.Secret
+// OwnApplication returns an application whose provider and clients may be changed: any but the console.
+func (s *Clients) OwnApplication(ctx context.Context, application id.Ref) (applicationapi.Application, error) {
+	app, err := s.Application.Application(ctx, application)
+	if err == nil && app.Builtin {
+		err = apierr.BadRequest.Because("the OpenID provider of the console and its clients cannot be changed")
+	}
+	return app, err
 }
 
-// CreateSecret makes a secret of a client, which is shown once. A third one is apierr.Exists.
-func (s *Service) CreateSecret(ctx context.Context, client id.Ref) (made NewSecret, err error) {
-	if _, err := s.Client(ctx, client); err != nil {
-		return made, err
-	}
-	now := s.Now()
-	made.Secret = secure.Token(clientSecretLength)
-	made.ClientSecret = store.ClientSecret{TenantID: client.Tenant, ClientID: client.ID, ID: id.New(now),
-		Digest: secure.Digest(made.Secret), CreatedAt: now}
-	return made, s.Store.Tx(ctx, func(tx *store.Tx) error {
-		c, err := tx.LockOpenIDClient(ctx, client)
-		if err != nil {
-			return err
-		}
-		secrets, err := tx.LockClientSecrets(ctx, client)
-		switch {
-		case err != nil:
-			return err
-		case c.Settings.TokenEndpointAuthMethod == authNone || c.Settings.TokenEndpointAuthMethod == authKey:
-			return apierr.Format.Because("a client with the tokenEndpointAuthMethod %s has no secret",
-				c.Settings.TokenEndpointAuthMethod)
-		case len(secrets) >= maxSecrets:
-			return apierr.Exists.Because("the client has %d secrets: delete one first", len(secrets))
-		}
-		tx.InsertClientSecret(made.ClientSecret)
-		return nil
+// IsScope reports whether a text is a scope (RFC 6749, section 3.3).
+func IsScope(text string) bool {
+	return text != "" && len(text) <= MaxText && !strings.ContainsFunc(text, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || r == '"' || r == '\\'
 	})
-}
-
-// Secrets returns the secrets of a client, without the secrets themselves.
-func (s *Service) Secrets(ctx context.Context, client id.Ref, query list.Query) (list.Page[store.ClientSecret], error) {
-	c, err := s.Client(ctx, client)
-	if err != nil {
-		return list.Page[store.ClientSecret]{}, err
-	}
-	page := list.NewPage[store.ClientSecret](query.WithParentTimes(c.CreatedAt, c.ModifiedAt))
-	secrets, err := s.Store.ClientSecrets(ctx, client)
-	page.Size = len(secrets)
-	page.Items = append(page.Items, secrets[min(query.Offset, len(secrets)):min(query.Offset+query.Limit,
-		len(secrets))]...)
-	return page, err
-}
-
-// DeleteSecret deletes a secret of a client, or returns apierr.NotFound.
-func (s *Service) DeleteSecret(ctx context.Context, client id.Ref, secret id.ID) error {
-	return s.Store.Tx(ctx, func(tx *store.Tx) error {
-		if _, err := tx.LockOpenIDClient(ctx, client); err != nil {
-			return err
-		}
-		return tx.DeleteClientSecret(ctx, client, secret)
-	})
-}
-
-// checkSecret reports whether a client has a secret, and records its use.
-func (s *Service) checkSecret(ctx context.Context, c store.OpenIDClient, given secure.Secret) (bool, error) {
-	secrets, err := s.Store.CachedClientSecrets(ctx, id.Ref{Tenant: c.TenantID, ID: c.ID})
-	if err != nil {
-		return false, err
-	}
-	digest := secure.Digest(given)
-	for _, known := range secrets {
-		if subtle.ConstantTimeCompare(known.Digest, digest) != 1 {
-			continue
-		}
-		if now := s.Now(); known.LastUsedAt == nil || now.Sub(*known.LastUsedAt) >= usedEvery {
-			err = s.Store.Tx(ctx, func(tx *store.Tx) error {
-				tx.UseClientSecret(known, now)
-				return nil
-			})
-		}
-		return true, err
-	}
-	return false, nil
 }
