@@ -70,9 +70,10 @@ func (s *Service) Discovery(ctx context.Context, application id.ID) (map[string]
 		"frontchannel_logout_supported":                  true,
 		"frontchannel_logout_session_supported":          true,
 
-		"token_endpoint_auth_methods_supported":                    relyingparty.AuthMethods,
-		"token_endpoint_auth_signing_alg_values_supported":         secure.SigningAlgorithms,
-		"introspection_endpoint_auth_methods_supported":            []string{relyingparty.AuthBasic, relyingparty.AuthPost, relyingparty.AuthKey},
+		"token_endpoint_auth_methods_supported":            relyingparty.AuthMethods,
+		"token_endpoint_auth_signing_alg_values_supported": secure.SigningAlgorithms,
+		"introspection_endpoint_auth_methods_supported": []string{relyingparty.AuthBasic, relyingparty.AuthPost,
+			relyingparty.AuthKey},
 		"introspection_endpoint_auth_signing_alg_values_supported": secure.SigningAlgorithms,
 		"revocation_endpoint_auth_methods_supported":               relyingparty.AuthMethods,
 		"revocation_endpoint_auth_signing_alg_values_supported":    secure.SigningAlgorithms,

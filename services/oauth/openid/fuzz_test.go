@@ -84,7 +84,8 @@ func FuzzRedirectURI(f *testing.F) {
 				t.Fatalf("%q is accepted: %v", text, err)
 			}
 		}
-		matched := relyingparty.MatchesRedirectURI(store.OpenIDClientSettings{ApplicationType: relyingparty.TypeNative, RedirectURIs: registered}, text)
+		matched := relyingparty.MatchesRedirectURI(store.OpenIDClientSettings{ApplicationType: relyingparty.TypeNative,
+			RedirectURIs: registered}, text)
 		u, err := url.Parse(text)
 		if matched && (err != nil || u.Hostname() != "" && u.Hostname() != "shop.example.test" &&
 			!relyingparty.IsOwnMachine(u.Hostname())) {

@@ -224,8 +224,9 @@ func TestDevices(t *testing.T) {
 	d := oauthtest.Open(t)
 	const kind = "urn:ietf:params:oauth:grant-type:device_code"
 	p := newParty(t, d, d.Site, relyingparty.Change{ApplicationType: field.Some("native"),
-		TokenEndpointAuthMethod: field.Some("client_secret_basic"), GrantTypes: field.Some([]string{kind, "refresh_token"}), ResponseTypes: field.Some([]string{}),
-		RedirectURIs: field.Some([]string{})})
+		TokenEndpointAuthMethod: field.Some("client_secret_basic"), GrantTypes: field.Some([]string{kind, "refresh_token"}),
+		ResponseTypes: field.Some([]string{}),
+		RedirectURIs:  field.Some([]string{})})
 	begin := func() (openid.DeviceAuthorization, openid.Call) {
 		t.Helper()
 		device, err := d.Service.AuthorizeDevice(t.Context(), p.call("/device_authorization", "scope", "openid email"))

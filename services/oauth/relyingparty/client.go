@@ -343,7 +343,8 @@ func (in Change) apply(c *store.OpenIDClient, isNew bool) error {
 	} else if in.JWKS.Present {
 		keys, err := secure.ParseKeySet(in.JWKS.Value)
 		if err != nil || len(keys) == 0 || len(in.JWKS.Value) > maxKeySet {
-			errs.Add(apierr.Format.Because("jwks must be a key set (RFC 7517) of at most %d bytes with a public key of %s, and without private keys",
+			errs.Add(apierr.Format.Because("jwks must be a key set (RFC 7517) of at most %d bytes with a public key of %s, "+
+				"and without private keys",
 				maxKeySet, field.Or(secure.SigningAlgorithms)))
 		}
 		set := bytes.Clone(in.JWKS.Value)
