@@ -496,3 +496,93 @@ func TestAuthorizeRefuses(t *testing.T) {
 		t.Errorf("without a callback that is one address the browser is sent to %q, %v", to, err)
 	}
 }
+
+// An identity provider may answer any request once; a second request of one login has a RelayState of its own.
+func TestEachRelayStateOfALoginIsAnother(t *testing.T) {
+	l, d, _ := newSAMLLogin(t)
+	page := l.open(t, pageOf(t, l.begin(t, nil, idsite.BrowserRequest{}).Location))
+	seen := map[secure.Secret]bool{}
+	for range 2 {
+		if _, err := page.BeginSAML(t.Context(), l.app.ID, ""); err != nil {
+			t.Fatal(err)
+		}
+		seen[d.relayState()] = true
+	}
+	if len(seen) != 2 {
+		t.Errorf("two requests of one login have %d RelayStates", len(seen))
+	}
+}
+
+// The last character of a RelayState has bits that no byte has: it has one spelling all the same.
+func TestARelayStateHasOneSpelling(t *testing.T) {
+	l, d, _ := newSAMLLogin(t)
+	if _, err := l.authorize(t, "192.0.2.1", d, nil); err != nil {
+		t.Fatal(err)
+	}
+	other := []byte(d.relayState().Reveal())
+	other[len(other)-1]++ // A, Q, g or w: the next one differs in the unused bits alone
+	if to, err := l.FinishSAML(t.Context(), d.directory.ID, "response", secure.Secret(other)); !errors.Is(err, apierr.SAMLMalformed) {
+		t.Errorf("another spelling of the RelayState leads to %q, %v", to, err)
+	}
+}
+
+// A login may name a group: its directory need not be mapped itself.
+func TestASAMLLoginOfAGroupNeedsNoMappedDirectory(t *testing.T) {
+	l, d, mapped := newSAMLLogin(t)
+	directory, group := l.peers.Directories.NewDirectory(l.tenant.ID, "Staff"), id.New(l.clock.Now())
+	if _, err := l.peers.Directories.CreateGroup(t.Context(), directoryapi.CreateGroup{
+		Tenant: l.tenant.ID, ID: group, Directory: directory, Group: directoryapi.NewGroup{Name: field.Some("Staff")},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	l.peers.Directories.Mirror(t, id.Ref{Tenant: l.tenant.ID, ID: directory}, "saml")
+	l.peers.Applications.AddGroup(l.appRef(), group)
+	mapped.destination = &applicationapi.SAMLDestination{
+		Application: l.app, AccountStore: href.Link{Href: apiBase.To("groups", group)},
+	}
+	if to, err := l.FinishSAML(t.Context(), directory, "response", "default"); len(d.expected) != 1 {
+		t.Errorf("of a login of a group %d responses were read; it leads to %q, %v", len(d.expected), to, err)
+	}
+}
+
+// A login that waits for its second factor is none yet, and its request is answered once.
+func TestAnAnswerIsGivenOnce(t *testing.T) {
+	s := newSignOnLogin(t, func(c *oauthapi.ClientConfig) { c.MFARequired, c.FactorTypes = true, []string{"sms"} })
+	flow, browsers, to := s.begin(t, idsite.BrowserRequest{})
+	s.logIn(t, s.open(t, pageOf(t, to.Location)))
+	if _, err := s.api.FinishSignOn(t.Context(), flow, browsers, ""); err != nil {
+		t.Fatal(err)
+	}
+	if answer := s.provider.answers[0]; !answer.Account.IsZero() || answer.Reason != saml.AuthnFailed {
+		t.Errorf("a login without its second factor is answered %+v", answer)
+	}
+	if got, err := s.api.FinishSignOn(t.Context(), flow, browsers, ""); !errors.Is(err, apierr.BadRequest) {
+		t.Errorf("the second answer to a request is %+v, %v", got, err)
+	}
+}
+
+// Only the refusal of an account is told to the service provider. Any other failure is an error, and nothing is
+// signed in its place.
+func TestAnAnswerThatFailsIsNoRefusal(t *testing.T) {
+	for what, c := range map[string]struct {
+		failure  error
+		loggedIn bool
+	}{
+		"a login when the application service is unavailable": {apierr.Unavailable, true},
+		"no login, and the service provider was deleted":      {apierr.NotFound, false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := newSignOnLogin(t)
+			s.provider.failure = c.failure
+			flow, browsers, to := s.begin(t, idsite.BrowserRequest{})
+			jwt := ""
+			if c.loggedIn {
+				_, jwt, _ = strings.Cut(s.logIn(t, s.open(t, pageOf(t, to.Location))).Redirect, "jwtResponse=")
+			}
+			got, err := s.api.FinishSignOn(t.Context(), flow, browsers, secure.Secret(jwt))
+			if !errors.Is(err, c.failure) || len(s.provider.answers) != 1 {
+				t.Errorf("FinishSignOn returned %+v, %v after %d answers, want %v", got, err, len(s.provider.answers), c.failure)
+			}
+		})
+	}
+}

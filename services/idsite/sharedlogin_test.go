@@ -443,9 +443,10 @@ func TestAStateMustBeShortText(t *testing.T) {
 type asIdentityProvider struct {
 	applicationapi.API
 	applicationapi.Hosted
-	forced  bool // whether the requests have ForceAuthn
-	passive bool // whether they have IsPassive
-	refused bool // whether an answer with an account is refused
+	forced  bool  // whether the requests have ForceAuthn
+	passive bool  // whether they have IsPassive
+	refused bool  // whether an answer with an account is refused
+	failure error // what every answer returns
 	relay   *string
 	answers []applicationapi.SAMLAnswer
 }
@@ -458,6 +459,9 @@ func (p *asIdentityProvider) VerifySAMLRequest(context.Context, applicationapi.V
 
 func (p *asIdentityProvider) SAMLResponse(_ context.Context, in applicationapi.SAMLAnswer) (applicationapi.SAMLResponse, error) {
 	p.answers = append(p.answers, in)
+	if p.failure != nil {
+		return applicationapi.SAMLResponse{}, p.failure
+	}
 	if p.refused && !in.Account.IsZero() {
 		return applicationapi.SAMLResponse{}, apierr.AccountDisabled
 	}
