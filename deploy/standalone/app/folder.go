@@ -38,8 +38,12 @@ func lockFolder(path string) (*folder, error) {
 	return &folder{path, lock}, nil
 }
 
-// Close releases the lock.
-func (f *folder) Close() error { return f.lock.Close() }
+// Close releases the lock explicitly, because a child process that is being started may still have the file open after
+// it is closed here.
+func (f *folder) Close() error {
+	_ = syscall.Flock(int(f.lock.Fd()), syscall.LOCK_UN)
+	return f.lock.Close()
+}
 
 func (f *folder) join(name string) string { return filepath.Join(f.path, name) }
 
