@@ -17,7 +17,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite"
 	"github.com/doorward/doorward/services/idsite/openid"
-	rules "github.com/doorward/doorward/services/oauth/openid"
+	rules "github.com/doorward/doorward/services/oauth/relyingparty"
 )
 
 // party is a client of the application of a login.
@@ -31,9 +31,9 @@ type party struct {
 
 const partyVerifier = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFG"
 
-func newParty(t *testing.T, l *login, change func(*rules.ClientChange)) *party {
+func newParty(t *testing.T, l *login, change func(*rules.Change)) *party {
 	t.Helper()
-	in := rules.ClientChange{Name: field.Some("Party " + secure.Token(8).Reveal()), RedirectURIs: field.Some([]string{callback}),
+	in := rules.Change{Name: field.Some("Party " + secure.Token(8).Reveal()), RedirectURIs: field.Some([]string{callback}),
 		ApplicationType: field.Some("native"), PostLogoutRedirectURIs: field.Some([]string{callback})}
 	if change != nil {
 		change(&in)
@@ -181,7 +181,7 @@ func TestALoginOfAnotherBrowserHasNoAnswer(t *testing.T) {
 // Of fifty answers to one consent page one gives a code.
 func TestAConsentIsGivenOnce(t *testing.T) {
 	l := newLogin(t)
-	p := newParty(t, l, func(in *rules.ClientChange) { in.Consent = field.Some("REQUIRED") })
+	p := newParty(t, l, func(in *rules.Change) { in.Consent = field.Some("REQUIRED") })
 	began := p.authorize(idsite.BrowserRequest{}, nil)
 	landed, in := p.land(began, idsite.BrowserRequest{})
 	flow := p.flowOf(landed)

@@ -19,7 +19,7 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/services/idsite"
 	"github.com/doorward/doorward/services/idsite/store"
-	rules "github.com/doorward/doorward/services/oauth/openid"
+	rules "github.com/doorward/doorward/services/oauth/relyingparty"
 )
 
 // envelopes are the events in the outbox of a service, which no relay sends.
@@ -231,7 +231,7 @@ func TestConsentsEndWithTheirAccountOrApplication(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			l := newLogin(t)
-			p := newParty(t, l, func(in *rules.ClientChange) { in.Consent = field.Some("REQUIRED") })
+			p := newParty(t, l, func(in *rules.Change) { in.Consent = field.Some("REQUIRED") })
 			landed, in := p.land(p.authorize(idsite.BrowserRequest{}, nil), idsite.BrowserRequest{})
 			flow := p.flowOf(landed)
 			asked, err := l.OpenID.Consent(t.Context(), l.app.ID, flow, in)

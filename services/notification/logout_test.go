@@ -30,7 +30,7 @@ import (
 	"github.com/doorward/doorward/services/notification/mailtest"
 	"github.com/doorward/doorward/services/notification/store"
 	"github.com/doorward/doorward/services/oauth/oauthtest"
-	"github.com/doorward/doorward/services/oauth/openid"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
 )
 
 // relyingParty is a client with an address for back-channel logouts.
@@ -223,7 +223,7 @@ func TestAClientAcceptsTheLogoutTokenOfItsProvider(t *testing.T) {
 			w.WriteHeader(http.StatusBadRequest)
 		}
 	})
-	client, err := d.Service.OpenID.CreateClient(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.Application}, openid.ClientChange{
+	client, err := d.Service.OpenID.CreateClient(t.Context(), id.Ref{Tenant: d.Tenant, ID: d.Application}, relyingparty.Change{
 		Name: field.Some("Shop"), RedirectURIs: field.Some([]string{"https://shop.example.test/callback"}),
 		BackchannelLogoutURI: field.Some(party.URL + "/logout"),
 	})

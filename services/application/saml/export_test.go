@@ -9,6 +9,3 @@ func (s *Service) OccupyKeyPairSlot() { s.keyPairSlot <- struct{}{} }
 func CheckSAMLCertificates(ctx context.Context, s *Service) (map[string]int64, error) {
 	return s.certificateCheck().Run(ctx)
 }
-
-// RecordPending records the failed logins that wait for the worker.
-func (s *Service) RecordPending() { s.recordPending() }
