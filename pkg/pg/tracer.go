@@ -30,6 +30,9 @@ func (tracer) TraceAcquireEnd(ctx context.Context, _ *pgxpool.Pool, data pgxpool
 	if !ok || time.Since(started) < acquireWait {
 		return
 	}
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		return // of a worker: the wait would be a trace of its own
+	}
 	_, span := telemetry.Span(ctx, "pool.acquire", trace.WithTimestamp(started))
 	if data.Err != nil {
 		span.RecordError(data.Err)

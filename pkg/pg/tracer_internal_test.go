@@ -17,9 +17,11 @@ func TestAWaitForAConnectionIsASpan(t *testing.T) {
 	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)))
 	t.Cleanup(func() { otel.SetTracerProvider(before) })
 	var _ pgxpool.AcquireTracer = tracer{}
+	request, root := otel.Tracer("test").Start(t.Context(), "request")
+	defer root.End()
 	acquire := func(started time.Time) int {
 		spans.Reset()
-		ctx := context.WithValue(t.Context(), acquireStart{}, started)
+		ctx := context.WithValue(request, acquireStart{}, started)
 		tracer{}.TraceAcquireEnd(ctx, nil, pgxpool.TraceAcquireEndData{})
 		return len(spans.GetSpans())
 	}
@@ -28,6 +30,10 @@ func TestAWaitForAConnectionIsASpan(t *testing.T) {
 	}
 	if n := acquire(time.Now().Add(time.Minute)); n != 0 {
 		t.Errorf("a query that has not waited has %d spans", n)
+	}
+	request = t.Context()
+	if n := acquire(time.Now().Add(-time.Second)); n != 0 {
+		t.Errorf("a query of no trace has %d spans", n)
 	}
 	ctx := tracer{}.TraceAcquireStart(t.Context(), nil, pgxpool.TraceAcquireStartData{})
 	if _, ok := ctx.Value(acquireStart{}).(time.Time); !ok {

@@ -15,7 +15,6 @@ ALTER TABLE sso_sessions
     ADD COLUMN last_used_at timestamptz,
     ADD COLUMN remote_address text NOT NULL DEFAULT '',
     ADD COLUMN user_agent text NOT NULL DEFAULT '';
-CREATE UNIQUE INDEX sso_sessions_session_id ON sso_sessions (tenant_id, session_id);
 
 -- The clients to which codes were given in a session: they are told of its end.
 CREATE TABLE session_clients (
