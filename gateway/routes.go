@@ -43,6 +43,7 @@ GP- key     /v1/applications/:id/accounts                            application
 GP- key     /v1/applications/:id/groups                              application   [group]
 G-- key     /v1/applications/:id/accountStoreMappings                application   [accountStoreMapping]
 -P- user    /v1/applications/:id/loginAttempts                       application   loginAttempt
+--- key     /v1/applications/:id/loginAttempts/cancel                application   -
 -P- user    /v1/applications/:id/verificationEmails                  application   -
 -P- user    /v1/applications/:id/passwordResetTokens                 application   passwordResetToken
 GP- user    /v1/applications/:id/passwordResetTokens/:token          application   passwordResetToken
