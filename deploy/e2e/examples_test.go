@@ -27,6 +27,7 @@ var notSent = map[string]string{
 	"registerClient":            "an email that is free", "changePassword": "the token of a mail", "checkResetToken": "the token of a mail",
 	"verifyClientEmail": "the token of a mail", "showProfile": "a login", "enrollClientFactor": "a login with a second step",
 	"challengeClientFactor": "a login with a second step",
+	"listMySessions":        "a login", "listMyConsents": "a login", "getSession": "a login of a browser", "getConsent": "a login of a browser",
 }
 
 // example is a body, in one content type.
