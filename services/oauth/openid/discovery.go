@@ -81,7 +81,7 @@ func (s *Service) Discovery(ctx context.Context, application id.ID) (map[string]
 }
 
 // acrValues are the values of the claim acr that the hosted pages give.
-var acrValues = []string{"urn:doorward:acr:password", "urn:doorward:acr:mfa", "urn:doorward:acr:passkey"}
+var acrValues = []string{"urn:doorward:acr:password", "urn:doorward:acr:mfa"}
 
 // Keys returns the key set of the provider that an application is.
 func (s *Service) Keys(ctx context.Context, application id.ID) (signing.KeySet, error) {
