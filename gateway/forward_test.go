@@ -288,7 +288,7 @@ func TestATraceBeginsAtTheGateway(t *testing.T) {
 		}
 		attributes := map[string]string{}
 		for _, a := range span.Attributes {
-			attributes[string(a.Key)] = a.Value.Emit()
+			attributes[string(a.Key)] = a.Value.String()
 		}
 		for name, want := range map[string]string{"url.scheme": "https", "http.route": "/v1/accounts/:id", "url.path": "/v1/accounts/:id"} {
 			if attributes[name] != want {

@@ -148,7 +148,7 @@ func (s *Service) FinishLogin(ctx context.Context, in BrowserRequest) (Redirect,
 	if site.SessionCookiePersistent {
 		_, out.SessionLife, err = site.Lifetimes()
 	}
-	return out, nil
+	return out, err
 }
 
 // Logout answers GET /sso/logout?jwtRequest=: it ends the session of single sign-on of the browser

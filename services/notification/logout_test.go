@@ -172,7 +172,8 @@ func TestEachClientOfASessionIsToldOfItsEndOnce(t *testing.T) {
 	}
 	sent := map[string]int{}
 	for _, token := range append(shop.received(t), forum.received(t)...) {
-		sent[token[:strings.Index(token, ".")]]++
+		jti, _, _ := strings.Cut(token, ".")
+		sent[jti]++
 	}
 	if len(shop.received(t)) != 1 || len(forum.received(t)) != 1 || sent[rows[0].ID.String()] != 1 ||
 		sent[rows[1].ID.String()] != 1 {

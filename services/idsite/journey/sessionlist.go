@@ -47,8 +47,9 @@ func (j *Journey) ListSessions(ctx context.Context, account id.Ref, query list.Q
 		return list.Page[ListedSession]{}, err
 	}
 	query = query.WithParentTimes(owner.CreatedAt, owner.ModifiedAt)
-	page, out := list.Page[store.Session]{}, list.NewPage[ListedSession](query)
-	if page, err = j.store.ListSessions(ctx, account, j.now(), query); err != nil {
+	out := list.NewPage[ListedSession](query)
+	page, err := j.store.ListSessions(ctx, account, j.now(), query)
+	if err != nil {
 		return out, err
 	}
 	out.Size = page.Size

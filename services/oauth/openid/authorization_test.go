@@ -238,7 +238,7 @@ func TestIDTokenHints(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err = d.Service.UpdateSigningKey(t.Context(), id.Ref{Tenant: d.Tenant, ID: parsed},
-				signing.SigningKeyChange{Status: field.Some("ACTIVE")}, force); err != nil {
+				signing.KeyChange{Status: field.Some("ACTIVE")}, force); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -115,7 +115,7 @@ func TestTokensCannotBeSubstituted(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := d.Service.UpdateSigningKey(t.Context(), id.Ref{Tenant: d.Tenant, ID: key},
-			signing.SigningKeyChange{Status: field.Some(store.KeyActive)}, true); err != nil {
+			signing.KeyChange{Status: field.Some(store.KeyActive)}, true); err != nil {
 			t.Fatal(err)
 		}
 		wantError(t, "a token of a stolen key", "invalid_token", ask(issued.AccessToken))

@@ -62,6 +62,7 @@ const (
 	ConsentRequired = "REQUIRED"
 )
 
+// What a client may be registered with.
 var (
 	GrantTypes  = []string{GrantCode, GrantRefresh, GrantClient, GrantDevice, GrantExchange}
 	AuthMethods = []string{AuthBasic, AuthPost, AuthKey, AuthNone}

@@ -38,7 +38,7 @@ func optionalTime(t *time.Time) *rest.Time { return (*rest.Time)(t) }
 
 // updateSigningKey changes the status of a key; force=true does not wait for caches of the key set.
 func (h *handlers) updateSigningKey(c *fiber.Ctx) error {
-	at, in, err := rest.RefAndBody[signing.SigningKeyChange, signingKeyView](c)
+	at, in, err := rest.RefAndBody[signing.KeyChange, signingKeyView](c)
 	if err != nil {
 		return err
 	}

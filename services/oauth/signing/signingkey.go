@@ -288,15 +288,15 @@ func (s *Signer) CreateSigningKey(ctx context.Context, tenant id.Ref, in NewSign
 	return k, err
 }
 
-// SigningKeyChange is the body that changes the status of a signing key.
-type SigningKeyChange struct {
+// KeyChange is the body that changes the status of a signing key.
+type KeyChange struct {
 	Status field.Text `json:"status"`
 }
 
 // UpdateSigningKey makes a key ACTIVE, which retires the one before it, or RETIRED. A key that caches of the key
 // set may not have yet is apierr.Conflict, with the time from which it may be ACTIVE. force, for a key that was
 // stolen, does not wait, and takes the retired key out of the key set, which ends its tokens.
-func (s *Signer) UpdateSigningKey(ctx context.Context, key id.Ref, in SigningKeyChange,
+func (s *Signer) UpdateSigningKey(ctx context.Context, key id.Ref, in KeyChange,
 	force bool) (k store.SigningKey, err error) {
 	rotation, err := s.rotationPeriod(ctx, key.Tenant)
 	if err != nil {

@@ -64,7 +64,7 @@ func newKey(t *testing.T, d *oauthtest.Deployment, algorithm string) id.Ref {
 }
 
 func setStatus(d *oauthtest.Deployment, t *testing.T, key id.Ref, status string, force bool) error {
-	_, err := d.Service.OpenID.UpdateSigningKey(t.Context(), key, signing.SigningKeyChange{Status: field.Some(status)},
+	_, err := d.Service.OpenID.UpdateSigningKey(t.Context(), key, signing.KeyChange{Status: field.Some(status)},
 		force)
 	return err
 }
