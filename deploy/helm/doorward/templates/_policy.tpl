@@ -74,7 +74,7 @@ spec:
         {{- end }}
     {{- end }}
     {{- end }}
-    {{- if eq $process "notification" }}
+    {{- if has "mail" (index $servers $process | default list) }}
     {{- $internet = concat $internet $root.Values.mail.ports }}
     {{- end }}
     {{- with $internet }}
