@@ -16,7 +16,7 @@ import (
 // request to it meets, each with the request that does.
 var unseen = map[string]string{
 	"AccountDisabled": "logins", "AccountLocked": "logins", "AccountUnverified": "logins", "DirectoryDisabled": "logins",
-	"GroupDisabled": "logins",
+	"GroupDisabled": "logins", "AfterMaximum": "durations of OpenID providers",
 	"NoSuchAccount": "logins", "WrongPassword": "logins", "Unavailable": "logins when too many run",
 	"TokenAccountDisabled": "tokens", "TokenAccountUnreachable": "tokens", "TokenStoreDisabled": "tokens",
 	"NoSuchResource":       "resets and verification mails of applications",
