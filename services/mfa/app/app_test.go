@@ -81,7 +81,7 @@ func TestStartRefusesABadConfiguration(t *testing.T) {
 		"a base URL":   {string(mfatest.Base), "http://id.example.test", "DOORWARD_BASE_URL"},
 		"no directory": {"DOORWARD_DIRECTORY_URL=http://127.0.0.1:1", "DOORWARD_DIRECTORY_URL=",
 			"DOORWARD_DIRECTORY_URL"},
-		"a database that is away": {url, "postgres://127.0.0.1:1/x", "the database cannot be reached"},
+		"a database that is unknown": {url, strings.Replace(url, "/doorward_test_", "/unknown_", 1), "does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := process(t)

@@ -83,7 +83,7 @@ func TestStartRefusesABadConfiguration(t *testing.T) {
 		"no mfa":                  {"DOORWARD_MFA_URL=http://127.0.0.1:1", "DOORWARD_MFA_URL=", "DOORWARD_MFA_URL"},
 		"no application":          {"DOORWARD_APPLICATION_URL=http://127.0.0.1:1", "DOORWARD_APPLICATION_URL=", "DOORWARD_APPLICATION_URL"},
 		"a database's URL":        {url, "nonsense", "DATABASE_URL"},
-		"a database that is away": {url, "postgres://127.0.0.1:1/x", "the database cannot be reached"},
+		"a database that is unknown": {url, strings.Replace(url, "/doorward_test_", "/unknown_", 1), "does not exist"},
 		"an address to listen on": {"DOORWARD_LISTEN=127.0.0.1:0", "DOORWARD_LISTEN=127.0.0.1:none", "DOORWARD_LISTEN"},
 	} {
 		t.Run(name, func(t *testing.T) {
