@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
@@ -421,4 +423,30 @@ func TestAClientLogsAUserOut(t *testing.T) {
 			t.Errorf("after it the response is %v", got)
 		}
 	})
+}
+
+// The pages work under their Content-Security-Policy, which browsers apply to what follows a form too.
+func TestABrowserAllowsAClient(t *testing.T) {
+	s := newShop(t)
+	account := client.Register(t, s.Application.Link(t, "accounts"))
+	party := newRelyingParty(t, s.Fixture, e2e.Object{"consent": "REQUIRED", "redirectUris": []string{s.callback}})
+	party.redirect = s.callback
+	b := openBrowser(t)
+	b.open(party.request(nil))
+	b.signIn(account.Text("email"), e2e.Password)
+	b.awaitTrue("document.querySelector('button[name=allow]') !== null")
+	b.do(chromedp.Click(chromedp.CSS("button[name=allow]")))
+	b.awaitHeading("Welcome back")
+	address, err := evaluate[string](b, "location.href")
+	if err != nil {
+		t.Fatal(err)
+	}
+	party.tokens(address)
+	b.open(party.issuer + "/logout")
+	b.do(chromedp.Click(chromedp.CSS("button[name=logout]")))
+	b.awaitHeading("You are signed out")
+	b.open(party.request(nil))
+	b.awaitHeading("Sign in")
+	b.do(chromedp.Click(chromedp.CSS("button[name=cancel]")))
+	b.awaitHeading("Welcome back")
 }
