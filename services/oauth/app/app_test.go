@@ -73,18 +73,18 @@ func process(t *testing.T) *run.Process {
 func TestStartRefusesABadConfiguration(t *testing.T) {
 	url := pgtest.New(t, nil)
 	for name, c := range map[string]struct{ from, to, reported string }{
-		"a master key":            {"DOORWARD_MASTER_KEY=k1:", "DOORWARD_MASTER_KEY=k1", "DOORWARD_MASTER_KEY"},
-		"a base URL":              {string(oauthtest.Base), "http://id.example.test", "DOORWARD_BASE_URL"},
-		"a secret that is short":  {strings.Repeat("s", 32), "s", "DOORWARD_INTERNAL_SECRET"},
-		"a directory's URL":       {"DIRECTORY_URL=http", "DIRECTORY_URL=ftp", "DOORWARD_DIRECTORY_URL"},
-		"an application's URL":    {"APPLICATION_URL=http", "APPLICATION_URL=ftp", "DOORWARD_APPLICATION_URL"},
-		"no directory":            {"DOORWARD_DIRECTORY_URL=http://127.0.0.1:1", "DOORWARD_DIRECTORY_URL=", "DOORWARD_DIRECTORY_URL"},
-		"an mfa's URL":            {"MFA_URL=http", "MFA_URL=ftp", "DOORWARD_MFA_URL"},
-		"no mfa":                  {"DOORWARD_MFA_URL=http://127.0.0.1:1", "DOORWARD_MFA_URL=", "DOORWARD_MFA_URL"},
-		"no application":          {"DOORWARD_APPLICATION_URL=http://127.0.0.1:1", "DOORWARD_APPLICATION_URL=", "DOORWARD_APPLICATION_URL"},
-		"a database's URL":        {url, "nonsense", "DATABASE_URL"},
+		"a master key":               {"DOORWARD_MASTER_KEY=k1:", "DOORWARD_MASTER_KEY=k1", "DOORWARD_MASTER_KEY"},
+		"a base URL":                 {string(oauthtest.Base), "http://id.example.test", "DOORWARD_BASE_URL"},
+		"a secret that is short":     {strings.Repeat("s", 32), "s", "DOORWARD_INTERNAL_SECRET"},
+		"a directory's URL":          {"DIRECTORY_URL=http", "DIRECTORY_URL=ftp", "DOORWARD_DIRECTORY_URL"},
+		"an application's URL":       {"APPLICATION_URL=http", "APPLICATION_URL=ftp", "DOORWARD_APPLICATION_URL"},
+		"no directory":               {"DOORWARD_DIRECTORY_URL=http://127.0.0.1:1", "DOORWARD_DIRECTORY_URL=", "DOORWARD_DIRECTORY_URL"},
+		"an mfa's URL":               {"MFA_URL=http", "MFA_URL=ftp", "DOORWARD_MFA_URL"},
+		"no mfa":                     {"DOORWARD_MFA_URL=http://127.0.0.1:1", "DOORWARD_MFA_URL=", "DOORWARD_MFA_URL"},
+		"no application":             {"DOORWARD_APPLICATION_URL=http://127.0.0.1:1", "DOORWARD_APPLICATION_URL=", "DOORWARD_APPLICATION_URL"},
+		"a database's URL":           {url, "nonsense", "DATABASE_URL"},
 		"a database that is unknown": {url, strings.Replace(url, "/doorward_test_", "/unknown_", 1), "does not exist"},
-		"an address to listen on": {"DOORWARD_LISTEN=127.0.0.1:0", "DOORWARD_LISTEN=127.0.0.1:none", "DOORWARD_LISTEN"},
+		"an address to listen on":    {"DOORWARD_LISTEN=127.0.0.1:0", "DOORWARD_LISTEN=127.0.0.1:none", "DOORWARD_LISTEN"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := process(t)
