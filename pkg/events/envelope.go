@@ -73,7 +73,7 @@ type Handler struct {
 }
 
 // On makes a handler. fn runs again after a failure or a second delivery (at least once), so that it
-// must be idempotent: its effect must be in one transaction with tx.Seen (pkg/events/outbox/tx.go).
+// must be idempotent: Once.
 func On[E Event](fn func(context.Context, Envelope, E) error) Handler {
 	name := reflect.TypeFor[E]().Name()
 	return Handler{name, func(ctx context.Context, e Envelope) error {
@@ -83,6 +83,20 @@ func On[E Event](fn func(context.Context, Envelope, E) error) Handler {
 		}
 		return fn(ctx, e, event)
 	}}
+}
+
+// Once runs the effect of an event in a transaction that marks the event as seen, unless an earlier delivery has done
+// so. run is the method Tx of the store of a service.
+func Once[Tx interface {
+	Seen(context.Context, Envelope) (bool, error)
+}](ctx context.Context, run func(context.Context, func(Tx) error) error, e Envelope, effect func(Tx) error) error {
+	return run(ctx, func(tx Tx) error {
+		seen, err := tx.Seen(ctx, e)
+		if err != nil || seen {
+			return err
+		}
+		return effect(tx)
+	})
 }
 
 // Malformed is the error of an event that cannot be decoded: it is not retried.

@@ -20,7 +20,7 @@ func (s *Service) Handlers() []events.Handler {
 // DirectoryDeleted deletes the mappings of a deleted directory and of its groups, and the failed logins of its
 // accounts.
 func (s *Service) DirectoryDeleted(ctx context.Context, e events.Envelope, event events.DirectoryDeleted) error {
-	return s.once(ctx, e, func(tx *store.Tx) error {
+	return events.Once(ctx, s.store.Tx, e, func(tx *store.Tx) error {
 		if err := deleteStoreMappings(ctx, tx, event.Tenant, event.Directory); err != nil {
 			return err
 		}
@@ -30,26 +30,15 @@ func (s *Service) DirectoryDeleted(ctx context.Context, e events.Envelope, event
 
 // AccountDeleted deletes the failed logins of a deleted account.
 func (s *Service) AccountDeleted(ctx context.Context, e events.Envelope, event events.AccountDeleted) error {
-	return s.once(ctx, e, func(tx *store.Tx) error { return tx.ForgetFailedLogins(ctx, event.Tenant, event.Account) })
+	return events.Once(ctx, s.store.Tx, e, func(tx *store.Tx) error { return tx.ForgetFailedLogins(ctx, event.Tenant, event.Account) })
 }
 
 // GroupDeleted deletes the mappings of a deleted group.
 func (s *Service) GroupDeleted(ctx context.Context, e events.Envelope, event events.GroupDeleted) error {
-	return s.once(ctx, e, func(tx *store.Tx) error { return deleteStoreMappings(ctx, tx, event.Tenant, event.Group) })
+	return events.Once(ctx, s.store.Tx, e, func(tx *store.Tx) error { return deleteStoreMappings(ctx, tx, event.Tenant, event.Group) })
 }
 
 // AccountsDeleted deletes the failed logins of many deleted accounts.
 func (s *Service) AccountsDeleted(ctx context.Context, e events.Envelope, event events.AccountsDeleted) error {
-	return s.once(ctx, e, func(tx *store.Tx) error { return tx.ForgetFailedLogins(ctx, event.Tenant, event.Accounts...) })
-}
-
-// once applies an event, unless an earlier delivery of it has done so (idempotent handler).
-func (s *Service) once(ctx context.Context, e events.Envelope, apply func(*store.Tx) error) error {
-	return s.store.Tx(ctx, func(tx *store.Tx) error {
-		seen, err := tx.Seen(ctx, e)
-		if err != nil || seen {
-			return err
-		}
-		return apply(tx)
-	})
+	return events.Once(ctx, s.store.Tx, e, func(tx *store.Tx) error { return tx.ForgetFailedLogins(ctx, event.Tenant, event.Accounts...) })
 }

@@ -35,7 +35,7 @@ func (s *Service) passwordChanged(ctx context.Context, e events.Envelope, event 
 	if err != nil {
 		return err
 	}
-	return s.applyOnce(ctx, e, func(tx *store.Tx) error { return tx.EndSessions(ctx, e.Tenant, sessions...) })
+	return events.Once(ctx, s.store.Tx, e, func(tx *store.Tx) error { return tx.EndSessions(ctx, e.Tenant, sessions...) })
 }
 
 // accountDisabled ends the sessions of an account, and all tokens that were made in them: those with the
@@ -49,7 +49,7 @@ func (s *Service) accountDisabled(ctx context.Context, e events.Envelope, event 
 	if err := s.Journey.EndTokens(ctx, false, sessions...); err != nil {
 		return err
 	}
-	return s.applyOnce(ctx, e, func(tx *store.Tx) error { return tx.EndSessions(ctx, e.Tenant, sessions...) })
+	return events.Once(ctx, s.store.Tx, e, func(tx *store.Tx) error { return tx.EndSessions(ctx, e.Tenant, sessions...) })
 }
 
 func (s *Service) accountDeleted(ctx context.Context, e events.Envelope, event events.AccountDeleted) error {
@@ -66,7 +66,7 @@ func (s *Service) deleteAccountData(ctx context.Context, e events.Envelope, acco
 	if err != nil {
 		return err
 	}
-	return s.applyOnce(ctx, e, func(tx *store.Tx) error {
+	return events.Once(ctx, s.store.Tx, e, func(tx *store.Tx) error {
 		tx.DeleteConsentsOfAccounts(e.Tenant, accounts)
 		return tx.EndSessions(ctx, e.Tenant, sessions...)
 	})
@@ -75,7 +75,7 @@ func (s *Service) deleteAccountData(ctx context.Context, e events.Envelope, acco
 // applicationDeleted deletes the consents that clients of an application have. Their sessions are those of
 // the tenant, which go on.
 func (s *Service) applicationDeleted(ctx context.Context, e events.Envelope, event events.ApplicationDeleted) error {
-	return s.applyOnce(ctx, e, func(tx *store.Tx) error {
+	return events.Once(ctx, s.store.Tx, e, func(tx *store.Tx) error {
 		tx.DeleteConsentsOfApplication(id.Ref{Tenant: e.Tenant, ID: event.Application})
 		return nil
 	})
@@ -87,15 +87,4 @@ func (s *Service) sessionsOf(ctx context.Context, e events.Envelope, ends func(s
 	accounts ...id.ID) ([]store.Session, error) {
 	sessions, err := s.store.SessionsOfAccounts(ctx, e.Tenant, accounts)
 	return slices.DeleteFunc(sessions, func(session store.Session) bool { return !ends(session) }), err
-}
-
-// applyOnce runs the effect of an event and marks the event as seen in one transaction, unless an earlier
-// delivery has done so (idempotent handler).
-func (s *Service) applyOnce(ctx context.Context, e events.Envelope, effect func(*store.Tx) error) error {
-	return s.store.Tx(ctx, func(tx *store.Tx) error {
-		if seen, err := tx.Seen(ctx, e); err != nil || seen {
-			return err
-		}
-		return effect(tx)
-	})
 }

@@ -58,10 +58,7 @@ func (s *Service) removeAccountsOf(ctx context.Context, e events.Envelope, tenan
 	if err := s.removeAccounts(ctx, tenant, owners); err != nil {
 		return err
 	}
-	return s.store.Tx(ctx, func(tx *store.Tx) error {
-		if seen, err := tx.Seen(ctx, e); err != nil || seen {
-			return err
-		}
+	return events.Once(ctx, s.store.Tx, e, func(tx *store.Tx) error {
 		return tx.InsertRemovals(ctx, tenant, owners, s.now())
 	})
 }

@@ -37,10 +37,7 @@ func (s *Service) accountsDeleted(ctx context.Context, e events.Envelope, event 
 // cancelDeliveries ends the pending deliveries of deleted accounts and erases their tokens, numbers
 // and messages. A finished delivery has none of these, and is purged by its age.
 func (s *Service) cancelDeliveries(ctx context.Context, e events.Envelope, accounts ...id.ID) error {
-	return s.store.Tx(ctx, func(tx *store.Tx) error {
-		if seen, err := tx.Seen(ctx, e); seen || err != nil {
-			return err
-		}
+	return events.Once(ctx, s.store.Tx, e, func(tx *store.Tx) error {
 		return tx.CancelDeliveries(ctx, e.Tenant, accounts, s.now())
 	})
 }
@@ -142,10 +139,7 @@ func (s *Service) enqueueMails(ctx context.Context, e events.Envelope, d store.D
 func (s *Service) enqueue(ctx context.Context, e events.Envelope, c *channel, deliveries ...store.Delivery) error {
 	now, origin := s.now(), map[string]string{}
 	telemetry.InjectTrace(ctx, propagation.MapCarrier(origin))
-	err := s.store.Tx(ctx, func(tx *store.Tx) error {
-		if seen, err := tx.Seen(ctx, e); seen || err != nil {
-			return err
-		}
+	err := events.Once(ctx, s.store.Tx, e, func(tx *store.Tx) error {
 		for _, d := range deliveries {
 			d.TenantID, d.ID, d.EventID, d.Kind, d.RequestID, d.Trace, d.CreatedAt = e.Tenant, id.New(now), e.ID, c.kind,
 				e.RequestID, origin, now

@@ -41,7 +41,7 @@ func (s *Service) passwordChanged(ctx context.Context, e events.Envelope, event 
 	if err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.RecordPasswordChange(ctx, change) }); err != nil {
 		return err
 	}
-	return s.applyOnce(ctx, e, func(tx *store.Tx) error {
+	return events.Once(ctx, s.store.Tx, e, func(tx *store.Tx) error {
 		if event.By != events.PasswordByAdministrator { // else the policy of each application decides when a token is used
 			tx.EndAccountGrants(event.Tenant, []id.ID{event.Account}, &change.ChangedAt)
 		}
@@ -59,7 +59,7 @@ func (s *Service) accountsDeleted(ctx context.Context, e events.Envelope, event 
 
 // deleteAccountData deletes the API keys and tokens of accounts of the event's tenant.
 func (s *Service) deleteAccountData(ctx context.Context, e events.Envelope, accounts ...id.ID) error {
-	return s.applyOnce(ctx, e, func(tx *store.Tx) error {
+	return events.Once(ctx, s.store.Tx, e, func(tx *store.Tx) error {
 		if err := tx.DeleteAccountAPIKeys(ctx, e.Tenant, accounts); err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (s *Service) applicationDeleted(ctx context.Context, e events.Envelope, eve
 			return err
 		}
 	}
-	return s.applyOnce(ctx, e, func(tx *store.Tx) error {
+	return events.Once(ctx, s.store.Tx, e, func(tx *store.Tx) error {
 		if err := tx.DeletePolicy(ctx, event.Tenant, event.Application); err != nil {
 			return err
 		}
@@ -88,16 +88,5 @@ func (s *Service) applicationDeleted(ctx context.Context, e events.Envelope, eve
 			return err
 		}
 		return tx.DeleteWebConfig(ctx, event.Tenant, event.Application)
-	})
-}
-
-// applyOnce runs the effect of an event and marks the event as seen in one transaction,
-// unless an earlier delivery has done so (idempotent handler).
-func (s *Service) applyOnce(ctx context.Context, e events.Envelope, effect func(*store.Tx) error) error {
-	return s.store.Tx(ctx, func(tx *store.Tx) error {
-		if seen, err := tx.Seen(ctx, e); err != nil || seen {
-			return err
-		}
-		return effect(tx)
 	})
 }
