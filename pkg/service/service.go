@@ -84,65 +84,63 @@ func Open[K any](ctx context.Context, p *run.Process, cfg Config, database pg.Co
 	return s, nil
 }
 
-// openRetry is the pause between two attempts to open the database.
+// openRetry is the pause between two attempts of retry.
 const openRetry = time.Second
 
-// openDatabase opens the database of a service. While PostgreSQL is away it waits, with the reason in /readyz; what
-// waiting does not mend (pg.MayRecover) is an error.
-func openDatabase(ctx context.Context, p *run.Process, cfg pg.Config) (*pg.DB, error) {
-	check := "database " + cfg.Schema
+// retry calls try until it succeeds, with the reason of the last failure in /readyz under the name of a check, which
+// remove takes away. An error that waiting does not mend is returned, and so is the last one when ctx ends.
+func retry(ctx context.Context, p *run.Process, check, begins string, mends func(error) bool, try func() error,
+	warn func(error)) (remove func(), err error) {
 	var waits atomic.Value
-	waits.Store("it is being connected to, and its schema migrated")
-	p.Check(check, func(context.Context) error { return errors.New(waits.Load().(string)) })
+	waits.Store(begins)
+	remove = p.Check(check, func(context.Context) error { return errors.New(waits.Load().(string)) })
 	for attempt := 1; ; attempt++ {
-		db, err := pg.Open(ctx, cfg)
-		if err == nil {
-			probe := pg.NewWriteProbe(db)
-			p.OnClose(cfg.Schema+" database", db.Stop)
-			p.Go(cfg.Schema+" write probe", probe.Run)
-			p.Check(check, func(ctx context.Context) error { return readiness(probe.Check(ctx)) })
-			return db, nil
-		}
-		if !pg.MayRecover(err) {
-			return nil, err
+		err := try()
+		if err == nil || !mends(err) {
+			return remove, err
 		}
 		if attempt == 1 {
-			slog.WarnContext(ctx, "the database cannot be reached, waiting for it", "schema", cfg.Schema, "error", err.Error())
+			warn(err)
 		}
 		waits.Store(pg.Cause(err))
 		select {
 		case <-ctx.Done():
-			return nil, err
+			return remove, err
 		case <-time.After(openRetry):
 		}
 	}
 }
 
-// awaitMasterKey waits until the master key is that of the secrets in the database, with the reason in /readyz: until
-// then the process must not seal.
-func awaitMasterKey(ctx context.Context, p *run.Process, schema string, check func() error) error {
-	var waits atomic.Value
-	waits.Store("it is being checked")
-	remove := p.Check("master key "+schema, func(context.Context) error { return errors.New(waits.Load().(string)) })
-	for attempt := 1; ; attempt++ {
-		err := check()
-		if err == nil {
-			remove()
-			return nil
-		}
-		if !errors.Is(err, reseal.ErrMasterKey) && !pg.MayRecover(err) {
-			return err
-		}
-		if attempt == 1 {
-			slog.ErrorContext(ctx, "the master key cannot be used, waiting", "schema", schema, "error", err.Error())
-		}
-		waits.Store(pg.Cause(err))
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(openRetry):
-		}
+// openDatabase opens the database of a service. While PostgreSQL is away it waits; what waiting does not mend
+// (pg.MayRecover) is an error.
+func openDatabase(ctx context.Context, p *run.Process, cfg pg.Config) (db *pg.DB, err error) {
+	check := "database " + cfg.Schema
+	if _, err = retry(ctx, p, check, "it is being connected to, and its schema migrated", pg.MayRecover, func() (err error) {
+		db, err = pg.Open(ctx, cfg)
+		return err
+	}, func(err error) {
+		slog.WarnContext(ctx, "the database cannot be reached, waiting for it", "schema", cfg.Schema, "error", err.Error())
+	}); err != nil {
+		return nil, err
 	}
+	probe := pg.NewWriteProbe(db)
+	p.OnClose(cfg.Schema+" database", db.Stop)
+	p.Go(cfg.Schema+" write probe", probe.Run)
+	p.Check(check, func(ctx context.Context) error { return readiness(probe.Check(ctx)) })
+	return db, nil
+}
+
+// awaitMasterKey waits until the master key is that of the secrets in the database: until then the process must not
+// seal.
+func awaitMasterKey(ctx context.Context, p *run.Process, schema string, check func() error) error {
+	mends := func(err error) bool { return errors.Is(err, reseal.ErrMasterKey) || pg.MayRecover(err) }
+	remove, err := retry(ctx, p, "master key "+schema, "it is being checked", mends, check, func(err error) {
+		slog.ErrorContext(ctx, "the master key cannot be used, waiting", "schema", schema, "error", err.Error())
+	})
+	if err == nil {
+		remove()
+	}
+	return err
 }
 
 // readiness turns the error of a write probe into that of a readiness check.
