@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -188,43 +185,4 @@ func (s *Service) circuitAlertContent(ctx context.Context, d store.Delivery) (ma
 	}
 	content.addDefaultTexts()
 	return content, nil
-}
-
-// errServerInUse postpones a mail whose server is in use, by tenantServerLimit.
-var errServerInUse = errors.New("its server is in use by another worker")
-
-// tenantServerLimit limits the workers of this process that send through servers of tenants
-// (bulkhead), so that slow servers do not delay all mails: one worker for each server, and of
-// several workers one is always left for the deployment's server.
-type tenantServerLimit struct {
-	mu      sync.Mutex
-	limit   int
-	tenants map[id.ID]bool
-}
-
-// acquire reserves a tenant's server for a worker, until release. It returns false when the
-// mail has to wait.
-func (l *tenantServerLimit) acquire(tenant id.ID) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.tenants[tenant] || len(l.tenants) >= l.limit {
-		return false
-	}
-	l.tenants[tenant] = true
-	return true
-}
-
-// release ends the use of a tenant's server.
-func (l *tenantServerLimit) release(tenant id.ID) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.tenants, tenant)
-}
-
-// skip returns which deliveries a worker should not lease now, because acquire would be false
-// for them.
-func (l *tenantServerLimit) skip() store.Skip {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return store.Skip{Tenants: slices.AppendSeq([]id.ID{}, maps.Keys(l.tenants)), TenantServer: len(l.tenants) >= l.limit}
 }

@@ -10,12 +10,10 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
-	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/notification/store"
@@ -131,44 +129,3 @@ func logoutError(status int, answer []byte) error {
 func (c *logoutSender) close() { c.client.CloseIdleConnections() }
 
 func (c *logoutSender) abort() { c.client.CloseIdleConnections() }
-
-// logoutLimit limits the workers of this process that send to clients of one tenant (bulkhead) to
-// logoutShare.
-type logoutLimit struct {
-	mu      sync.Mutex
-	sending map[id.ID]int
-}
-
-// acquire takes a worker for clients of a tenant, until release. It returns false when the logout has to
-// wait.
-func (l *logoutLimit) acquire(tenant id.ID) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.sending[tenant] >= logoutShare {
-		return false
-	}
-	l.sending[tenant]++
-	return true
-}
-
-// release gives a worker back.
-func (l *logoutLimit) release(tenant id.ID) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.sending[tenant]--; l.sending[tenant] == 0 {
-		delete(l.sending, tenant)
-	}
-}
-
-// skip returns which deliveries a worker should not lease now, because acquire would be false for them.
-func (l *logoutLimit) skip() store.Skip {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	skipped := store.Skip{Tenants: []id.ID{}}
-	for tenant, workers := range l.sending {
-		if workers >= logoutShare {
-			skipped.Tenants = append(skipped.Tenants, tenant)
-		}
-	}
-	return skipped
-}

@@ -23,7 +23,6 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/href"
-	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/notification/store"
@@ -63,8 +62,9 @@ type Service struct {
 
 	mail, sms, logouts *channel
 
-	tenantServerLimit *tenantServerLimit // which servers of tenants this process sends to now
-	logoutLimit       *logoutLimit       // the tenants to whose clients this process sends now
+	// One worker for the mail server of each tenant, and of several workers one is left for that of the deployment.
+	tenantServerLimit *tenantLimit
+	logoutLimit       *tenantLimit
 	instruments       instruments
 }
 
@@ -72,8 +72,8 @@ type Service struct {
 func New(s *store.Store, peers Peers, ring *secure.Keyring, base href.Base, now func() time.Time, cfg Config) *Service {
 	cfg.LeaseTime = cmp.Or(cfg.LeaseTime, leaseTime)
 	svc := &Service{store: s, peers: peers, ring: ring, base: base, now: now, cfg: cfg, instruments: newInstruments(),
-		tenantServerLimit: &tenantServerLimit{limit: max(cfg.Senders-1, 1), tenants: map[id.ID]bool{}},
-		logoutLimit:       &logoutLimit{sending: map[id.ID]int{}},
+		tenantServerLimit: newTenantLimit(1, max(cfg.Senders-1, 1)),
+		logoutLimit:       newTenantLimit(logoutShare, 0),
 	}
 	svc.mail, svc.sms, svc.logouts = svc.mailChannel(), svc.smsChannel(), svc.logoutChannel()
 	svc.registerGauges()
