@@ -71,13 +71,13 @@ func (s *Service) requestingClient(ctx context.Context, i issuer, clientID strin
 		return store.OpenIDClient{}, refuse("invalid_request", "client_id is missing or is sent more than once")
 	}
 	client, err := s.findClient(ctx, i, clientID)
-	switch {
-	case errors.Is(err, apierr.Unauthorized):
+	if errors.Is(err, apierr.Unauthorized) {
 		return client, refuse("invalid_request", "client_id names no client of the application that is enabled")
-	case err == nil && !slices.Contains(client.Settings.GrantTypes, relyingparty.GrantCode):
-		return client, refuse("unauthorized_client", "the client does not have the grant type %s", relyingparty.GrantCode)
 	}
-	return client, err
+	if err != nil {
+		return client, err
+	}
+	return client, checkGrantType(client, relyingparty.GrantCode)
 }
 
 // resolve replaces the parameters of a request by those that were pushed (RFC 9126, section 4) or signed (RFC 9101,
@@ -99,7 +99,7 @@ func (s *Service) resolve(ctx context.Context, r *authorizationRequest) error {
 // addressed returns what the answer to a request needs, or the error that a page must show.
 func (r authorizationRequest) addressed() (out oauthapi.Authorization, err error) {
 	out = oauthapi.Authorization{
-		Tenant: r.app.TenantID, Application: r.app.ID, Issuer: r.url, Client: clientOf(r.client),
+		Tenant: r.app.TenantID, Application: r.app.ID, Issuer: r.url, Client: clientOf(r.client, r.url),
 		ResponseMode: modeQuery, State: r.parameters["state"], Scopes: []string{},
 	}
 	if r.parameters["response_mode"] == modeFormPost {
@@ -274,8 +274,8 @@ func (s *Service) checkHints(ctx context.Context, r authorizationRequest, out *o
 	return nil
 }
 
-// clientOf returns a client as pages show it.
-func clientOf(c store.OpenIDClient) oauthapi.OpenIDClient {
+// clientOf returns a client of an issuer as pages show it.
+func clientOf(c store.OpenIDClient, issuer string) oauthapi.OpenIDClient {
 	v := c.Settings
 	text := func(p *string) string {
 		if p == nil {
@@ -284,7 +284,7 @@ func clientOf(c store.OpenIDClient) oauthapi.OpenIDClient {
 		return *p
 	}
 	return oauthapi.OpenIDClient{
-		ID: c.ID, ClientID: c.ClientID, Application: c.ApplicationID, Name: c.Name,
+		ID: c.ID, ClientID: c.ClientID, Application: c.ApplicationID, Issuer: issuer, Name: c.Name,
 		LogoURI: text(v.LogoURI), ClientURI: text(v.ClientURI), PolicyURI: text(v.PolicyURI), TosURI: text(v.TosURI),
 		InitiateLoginURI: text(v.InitiateLoginURI), FrontchannelLogoutURI: text(v.FrontchannelLogoutURI),
 		BackchannelLogoutURI: text(v.BackchannelLogoutURI),
@@ -296,7 +296,7 @@ func (s *Service) OpenIDClients(ctx context.Context, in oauthapi.AskOpenIDClient
 	found, err := s.Store.OpenIDClientsByID(ctx, in.Tenant, in.Clients)
 	out := oauthapi.OpenIDClients{Items: []oauthapi.OpenIDClient{}}
 	for _, c := range found {
-		out.Items = append(out.Items, clientOf(c))
+		out.Items = append(out.Items, clientOf(c, s.Issuer(c.ApplicationID)))
 	}
 	return out, err
 }

@@ -72,9 +72,10 @@ func (s *Service) IssueCode(ctx context.Context, in oauthapi.IssueCode) (oauthap
 // codeLogin checks what a code is asked for, and returns what its tokens are made of.
 func (i issuer) codeLogin(client store.OpenIDClient, in oauthapi.IssueCode) (store.Login, error) {
 	v := client.Settings
+	if err := checkGrantType(client, relyingparty.GrantCode); err != nil {
+		return store.Login{}, err
+	}
 	switch {
-	case !slices.Contains(v.GrantTypes, relyingparty.GrantCode):
-		return store.Login{}, refuse("unauthorized_client", "the client does not have the grant type %s", relyingparty.GrantCode)
 	case !relyingparty.MatchesRedirectURI(v, in.RedirectURI):
 		return store.Login{}, refuse("invalid_request", "the redirect URI is not registered")
 	case in.CodeChallenge == "" && v.RequirePKCE || in.CodeChallenge != "" && !isChallenge(in.CodeChallenge):

@@ -46,8 +46,8 @@ func (s *Service) AuthorizeDevice(ctx context.Context, in Call) (DeviceAuthoriza
 	if err != nil {
 		return DeviceAuthorization{}, err
 	}
-	if !slices.Contains(client.Settings.GrantTypes, relyingparty.GrantDevice) {
-		return DeviceAuthorization{}, refuse("unauthorized_client", "the client does not have the grant type %s", relyingparty.GrantDevice)
+	if err := checkGrantType(client, relyingparty.GrantDevice); err != nil {
+		return DeviceAuthorization{}, err
 	}
 	request := store.Login{}
 	if request.JKT, err = s.checkProof(ctx, i, in, ""); err != nil {
@@ -115,7 +115,7 @@ func (s *Service) DeviceRequest(ctx context.Context, in oauthapi.DeviceCode) (oa
 	}
 	scopes := device.Login.Scopes
 	return oauthapi.Authorization{
-		Tenant: i.app.TenantID, Application: i.app.ID, Issuer: i.url, Client: clientOf(client), Scopes: scopes,
+		Tenant: i.app.TenantID, Application: i.app.ID, Issuer: i.url, Client: clientOf(client, i.url), Scopes: scopes,
 		Resource: device.Login.Audience, Consent: i.consent(scopes, client.Settings.Consent == relyingparty.ConsentRequired),
 	}, nil
 }

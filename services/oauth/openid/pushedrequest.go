@@ -3,7 +3,6 @@ package openid
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -54,8 +53,8 @@ func (s *Service) Push(ctx context.Context, in Call) (PushedRequest, error) {
 	if r.parameters["request_uri"] != "" {
 		return PushedRequest{}, refuse("invalid_request", "a pushed request has no request_uri")
 	}
-	if !slices.Contains(client.Settings.GrantTypes, relyingparty.GrantCode) {
-		return PushedRequest{}, refuse("unauthorized_client", "the client does not have the grant type %s", relyingparty.GrantCode)
+	if err := checkGrantType(client, relyingparty.GrantCode); err != nil {
+		return PushedRequest{}, err
 	}
 	if err := s.checkPushed(ctx, &r); err != nil {
 		return PushedRequest{}, err

@@ -36,7 +36,7 @@ func (i issuer) subject(client store.OpenIDClient, account id.ID) string {
 }
 
 // salt returns the salt of the pairwise subjects of a tenant, and makes it where it is the first use. It stays the same
-// for good: a new master key changes no sub.
+// permanently: a new master key changes no sub.
 func (s *Service) salt(ctx context.Context, tenant id.ID) (secure.Secret, error) {
 	return s.salts.Get(ctx, tenant, func(ctx context.Context) (secure.Secret, error) {
 		salt, err := s.Store.OpenIDSalt(ctx, tenant)

@@ -128,8 +128,9 @@ func (s *Service) Token(ctx context.Context, in Call) (issued Tokens, err error)
 		return Tokens{}, refuse("invalid_request", "grant_type is missing")
 	case check == nil:
 		return Tokens{}, refuse("unsupported_grant_type", "the grant type %q is not supported", kind)
-	case !slices.Contains(client.Settings.GrantTypes, kind):
-		return Tokens{}, refuse("unauthorized_client", "the client does not have the grant type %s", kind)
+	}
+	if err := checkGrantType(client, kind); err != nil {
+		return Tokens{}, err
 	}
 	allowed, err := check(s, ctx, r)
 	if err != nil {
@@ -140,6 +141,14 @@ func (s *Service) Token(ctx context.Context, in Call) (issued Tokens, err error)
 		return Tokens{}, err
 	}
 	return s.issueTokens(ctx, r, allowed, account)
+}
+
+// checkGrantType refuses a grant type that a client is not registered with.
+func checkGrantType(client store.OpenIDClient, kind string) error {
+	if slices.Contains(client.Settings.GrantTypes, kind) {
+		return nil
+	}
+	return refuse("unauthorized_client", "the client does not have the grant type %s", kind)
 }
 
 // checkIssue checks that the account may act through the application, and takes away the scopes that are given to
