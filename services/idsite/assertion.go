@@ -109,7 +109,7 @@ func (s *Service) signAssertion(ctx context.Context, f store.Flow, claims secure
 
 // withAssertion adds an assertion to the query of a callback.
 func withAssertion(callback string, assertion secure.Secret) string {
-	return withParameters(callback, "jwtResponse="+url.QueryEscape(assertion.Reveal()))
+	return journey.WithParameters(callback, url.Values{"jwtResponse": {assertion.Reveal()}})
 }
 
 // assertionClaims are the claims of a jwtResponse that FinishLogin needs.

@@ -116,13 +116,5 @@ func withState(address string, state *string) string {
 	if state == nil {
 		return address
 	}
-	return withParameters(address, "state="+url.QueryEscape(*state))
-}
-
-// withParameters adds parameters to the query of an address.
-func withParameters(address, parameters string) string {
-	if strings.Contains(address, "?") {
-		return address + "&" + parameters
-	}
-	return address + "?" + parameters
+	return journey.WithParameters(address, url.Values{"state": {*state}})
 }

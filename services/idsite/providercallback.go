@@ -99,6 +99,6 @@ func errorCallback(returnTo string, state *string, err error) (string, error) {
 	if description == "" {
 		description = refusal.Message
 	}
-	return withState(withParameters(returnTo, "error="+code+"&error_description="+url.QueryEscape(description)),
-		state), nil
+	answer := url.Values{"error": {code}, "error_description": {description}}
+	return withState(journey.WithParameters(returnTo, answer), state), nil
 }

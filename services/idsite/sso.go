@@ -136,19 +136,15 @@ func (s *Service) FinishLogin(ctx context.Context, in BrowserRequest) (Redirect,
 	if flow.OpenIDRequest != nil {
 		return s.OpenID.Finish(ctx, flow, site, a.ID, in)
 	}
-	out := Redirect{Location: withAssertion(a.Callback, in.Token)}
-	out.Session, flow, err = s.Journey.CreateSession(ctx, site, a.ID, in)
-	if errors.Is(err, apierr.NotFound) {
-		return out, nil // another browser has begun the login, or the session exists already
+	_, out, err := s.Journey.CreateSession(ctx, site, a.ID, in)
+	if err != nil { // of apierr.NotFound another browser has begun the login, or the session exists already
+		out = Redirect{}
+		if !errors.Is(err, apierr.NotFound) {
+			slog.WarnContext(ctx, "creation of a single sign-on session failed", "error", err.Error())
+		}
 	}
-	if err != nil {
-		slog.WarnContext(ctx, "creation of a single sign-on session failed", "error", err.Error())
-		return Redirect{Location: out.Location}, nil
-	}
-	if site.SessionCookiePersistent {
-		_, out.SessionLife, err = site.Lifetimes()
-	}
-	return out, err
+	out.Location = withAssertion(a.Callback, in.Token)
+	return out, nil
 }
 
 // Logout answers GET /sso/logout?jwtRequest=: it ends the session of single sign-on of the browser

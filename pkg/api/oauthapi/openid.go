@@ -59,6 +59,7 @@ type OpenIDClient struct {
 	ID                    id.ID  `json:"id"`
 	ClientID              string `json:"clientId"`
 	Application           id.ID  `json:"application"`
+	Issuer                string `json:"issuer"` // of the application
 	Name                  string `json:"name"`
 	LogoURI               string `json:"logoUri,omitempty"`
 	ClientURI             string `json:"clientUri,omitempty"`

@@ -2,6 +2,7 @@ package journey
 
 import (
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/doorward/doorward/pkg/secure"
@@ -13,6 +14,14 @@ type BrowserRequest struct {
 	Browsers  BrowserTokens // cookies that bind logins to the browser that began them
 	Session   secure.Secret // cookie of the session of single sign-on; "": none
 	UserAgent string
+}
+
+// WithParameters adds parameters to the query of an address.
+func WithParameters(address string, parameters url.Values) string {
+	if strings.Contains(address, "?") {
+		return address + "&" + parameters.Encode()
+	}
+	return address + "?" + parameters.Encode()
 }
 
 // Redirect is where a browser goes on, with its new cookies (rest/sso.go).

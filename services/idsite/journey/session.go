@@ -134,36 +134,36 @@ func (j *Journey) completeLogin(ctx context.Context, f store.Flow, account id.ID
 	})
 }
 
-// CreateSession creates the session of a login and returns the value of its cookie, and the flow of the login. The
-// session counts from when the user proved who he is: a login by a session does not prolong it. It replaces the
-// session that the browser had, and has a new cookie (session fixation); where the account is the same, its name
-// stays (SessionID). It returns apierr.NotFound where the assertion was used already, and for another browser than the
-// one that has begun the login.
+// CreateSession creates the session of a login. It returns the flow of the login, and a redirect with the cookie of the
+// session, to which the door adds where the browser goes. The session counts from when the user proved who he is: a
+// login by a session does not prolong it. It replaces the session that the browser had, and has a new cookie (session
+// fixation); where the account is the same, its name stays (SessionID). It returns apierr.NotFound where the assertion
+// was used already, and for another browser than the one that has begun the login.
 func (j *Journey) CreateSession(ctx context.Context, site store.Site, assertion string, in BrowserRequest) (
-	cookie secure.Secret, flow store.Flow, err error) {
+	flow store.Flow, to Redirect, err error) {
 	now, tenant, cookie := j.now(), site.TenantID, secure.Token(sessionTokenLength)
 	idle, absolute, err := site.Lifetimes()
 	if err != nil {
-		return "", flow, err
+		return flow, to, err
 	}
 	var former store.Session
 	if err := j.store.Tx(ctx, func(tx *store.Tx) (err error) {
 		flow, err = tx.ConsumeAssertion(ctx, tenant, assertion, in.Browsers.digests(), now.Add(-AssertionTTL))
 		return err
 	}); err != nil {
-		return "", flow, err
+		return flow, to, err
 	}
 	account, err := j.peers.Directory.Account(ctx, id.Ref{Tenant: tenant, ID: flow.AccountID})
 	if err != nil {
-		return "", flow, err
+		return flow, to, err
 	}
 	if !sameTime(account.PasswordModifiedAt, flow.PasswordModifiedAt) {
-		return "", flow, apierr.NotFound // a new password was set since the login
+		return flow, to, apierr.NotFound // a new password was set since the login
 	}
 	if in.Session != "" {
 		former, err = j.store.Session(ctx, tenant, secure.Digest(in.Session), now)
 		if err != nil && !errors.Is(err, apierr.NotFound) {
-			return "", flow, err
+			return flow, to, err
 		}
 	}
 	flow.SessionIndex, flow.SessionID = samlSessionIndex(secure.Digest(cookie)), id.New(now)
@@ -171,7 +171,7 @@ func (j *Journey) CreateSession(ctx context.Context, site store.Site, assertion 
 		flow.SessionID = former.SessionID
 	} else if !former.AccountID.IsZero() {
 		if err := j.EndSession(ctx, former, true); err != nil {
-			return "", flow, err
+			return flow, to, err
 		}
 	}
 	session := store.Session{
@@ -181,7 +181,11 @@ func (j *Journey) CreateSession(ctx context.Context, site store.Site, assertion 
 		LastUsedAt: &now, RemoteAddress: addressOf(ctx), UserAgent: in.UserAgent,
 		IdleExpiresAt: now.Add(idle), ExpiresAt: flow.ProvedAt().Add(absolute),
 	}
-	return cookie, flow, j.store.Tx(ctx, func(tx *store.Tx) error {
+	to.Session = cookie
+	if site.SessionCookiePersistent {
+		to.SessionLife = absolute
+	}
+	return flow, to, j.store.Tx(ctx, func(tx *store.Tx) error {
 		if !former.AccountID.IsZero() {
 			if err := tx.ReplaceSession(ctx, former, session); err != nil {
 				return err

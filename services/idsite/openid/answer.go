@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/url"
-	"strings"
 
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
@@ -105,15 +104,7 @@ func respond(a oauthapi.Authorization, values url.Values) journey.Redirect {
 	if a.ResponseMode == "form_post" {
 		return journey.Redirect{Location: a.RedirectURI, Form: values}
 	}
-	return journey.Redirect{Location: withParameters(a.RedirectURI, values)}
-}
-
-// withParameters adds parameters to the query of an address.
-func withParameters(address string, values url.Values) string {
-	if strings.Contains(address, "?") {
-		return address + "&" + values.Encode()
-	}
-	return address + "?" + values.Encode()
+	return journey.Redirect{Location: journey.WithParameters(a.RedirectURI, values)}
 }
 
 func errorValues(e oauthapi.AuthorizationError) url.Values {

@@ -194,7 +194,7 @@ func (p *Provider) Finish(ctx context.Context, f store.Flow, site store.Site, as
 	if f.OpenIDRequest.Answered {
 		return journey.Redirect{}, errLogin
 	}
-	cookie, f, err := p.Journey.CreateSession(ctx, site, assertion, in)
+	f, created, err := p.Journey.CreateSession(ctx, site, assertion, in)
 	if errors.Is(err, apierr.NotFound) {
 		err = errLogin
 	}
@@ -202,10 +202,7 @@ func (p *Provider) Finish(ctx context.Context, f store.Flow, site store.Site, as
 		return journey.Redirect{}, err
 	}
 	out, err := p.complete(ctx, f)
-	out.Session = cookie
-	if site.SessionCookiePersistent {
-		_, out.SessionLife, err = site.Lifetimes()
-	}
+	out.Session, out.SessionLife = created.Session, created.SessionLife
 	return out, err
 }
 

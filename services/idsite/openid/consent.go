@@ -2,7 +2,6 @@ package openid
 
 import (
 	"context"
-	"crypto/subtle"
 	"errors"
 	"slices"
 
@@ -18,7 +17,8 @@ import (
 
 // missingConsent returns the scopes that the user of a login must be asked for. One that he has allowed the client
 // before is not asked for again, unless the request wants that (prompt=consent), or the client has brought its
-// metadata along. A device is always asked about: whoever has typed its code may not know who has shown it.
+// metadata along. The user of a device is always asked: the code may be that of an attacker's
+// device (RFC 8628, section 5.4).
 func (p *Provider) missingConsent(ctx context.Context, f store.Flow) ([]oauthapi.ConsentScope, error) {
 	r, asked := f.OpenIDRequest, f.OpenIDRequest.Consent
 	always := r.Asks("consent") || r.UserCode != "" || r.Client.Host != ""
@@ -61,7 +61,7 @@ func (p *Provider) Consent(ctx context.Context, application, flow id.ID, in jour
 	}
 	ctx = caller.WithTenant(ctx, f.TenantID)
 	out := Consent{Client: f.OpenIDRequest.Client, Device: f.OpenIDRequest.UserCode != "",
-		Secret: FormSecret(in.Browsers.Of(f.Browser))}
+		Secret: formSecret(in.Browsers.Of(f.Browser))}
 	if out.Scopes, err = p.missingConsent(ctx, f); err != nil {
 		return out, err
 	}
@@ -93,8 +93,7 @@ func (p *Provider) Decide(ctx context.Context, application, flow id.ID, allowed 
 	if err != nil {
 		return journey.Redirect{}, err
 	}
-	known := FormSecret(in.Browsers.Of(f.Browser))
-	if subtle.ConstantTimeCompare([]byte(secret), []byte(known)) != 1 {
+	if !isFormSecret(secret, in.Browsers.Of(f.Browser)) {
 		return journey.Redirect{}, errForm
 	}
 	ctx = caller.WithTenant(ctx, f.TenantID)

@@ -2,7 +2,6 @@ package openid
 
 import (
 	"context"
-	"crypto/subtle"
 	"net/url"
 	"slices"
 	"strings"
@@ -45,11 +44,10 @@ func (p *Provider) Logout(ctx context.Context, application id.ID, parameters url
 	if err != nil || session.AccountID.IsZero() {
 		return out, err // nobody is logged in any more
 	}
-	known := FormSecret(in.Session)
 	isProved := r.Session != "" && r.Session == session.SessionID.String() ||
 		!r.Account.IsZero() && r.Account == session.AccountID
-	if !isProved && subtle.ConstantTimeCompare([]byte(secret), []byte(known)) != 1 {
-		out.Asks, out.Secret = true, known
+	if !isProved && !isFormSecret(secret, in.Session) {
+		out.Asks, out.Secret = true, formSecret(in.Session)
 		return out, nil
 	}
 	clients, err := p.clients(ctx, session)
@@ -60,9 +58,8 @@ func (p *Provider) Logout(ctx context.Context, application id.ID, parameters url
 		if client.FrontchannelLogoutURI == "" {
 			continue
 		}
-		issuer := p.Base.Host() + "/oidc/" + client.Application.String()
-		out.Frames = append(out.Frames, withParameters(client.FrontchannelLogoutURI,
-			url.Values{"iss": {issuer}, "sid": {session.SessionID.String()}}))
+		out.Frames = append(out.Frames, journey.WithParameters(client.FrontchannelLogoutURI,
+			url.Values{"iss": {client.Issuer}, "sid": {session.SessionID.String()}}))
 	}
 	return out, p.Journey.EndSession(ctx, session, true)
 }
@@ -87,5 +84,5 @@ func returnTo(r oauthapi.Logout) string {
 	if r.RedirectURI == "" || r.State == "" {
 		return r.RedirectURI
 	}
-	return withParameters(r.RedirectURI, url.Values{"state": {r.State}})
+	return journey.WithParameters(r.RedirectURI, url.Values{"state": {r.State}})
 }

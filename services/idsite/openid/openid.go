@@ -11,10 +11,10 @@ package openid
 
 import (
 	"context"
+	"crypto/subtle"
 	"encoding/base64"
 	"time"
 
-	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite/journey"
 	"github.com/doorward/doorward/services/idsite/store"
@@ -28,16 +28,20 @@ type Config struct {
 	Store   *store.Store
 	Peers   journey.Peers
 	Journey *journey.Journey
-	Base    href.Base
 	Now     func() time.Time
 	// Page returns the address of a hosted page for a login in progress, by its path: / or /register.
 	Page func(ctx context.Context, f store.Flow, site store.Site, path string) (string, error)
 }
 
-// FormSecret is the secret of the forms of a login in progress: a page of another site does not know it (CSRF). It
-// is derived from the cookie of the browser that began the login.
-func FormSecret(browser secure.Secret) secure.Secret {
-	return secure.Secret(base64.RawURLEncoding.EncodeToString(secure.Digest("form " + browser)))
+// formSecret is the secret of the forms of a page: a page of another site does not know it (CSRF). It is derived from
+// a cookie of the browser: of the login in progress, or of the session.
+func formSecret(cookie secure.Secret) secure.Secret {
+	return secure.Secret(base64.RawURLEncoding.EncodeToString(secure.Digest("form " + cookie)))
+}
+
+// isFormSecret reports whether a form has the secret of a cookie.
+func isFormSecret(sent, cookie secure.Secret) bool {
+	return subtle.ConstantTimeCompare([]byte(sent), []byte(formSecret(cookie))) == 1
 }
 
 // ResumeAddress is where the browser of a login goes on that has ended without an assertion.

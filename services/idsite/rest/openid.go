@@ -75,19 +75,13 @@ func parametersOf(c *fiber.Ctx) (url.Values, error) {
 	return values, nil
 }
 
-// goOn redirects a browser, or shows the page that posts a form to a relying party.
+// goOn redirects a browser that may have posted a form.
 func (h *handlers) goOn(c *fiber.Ctx, to journey.Redirect, err error) error {
-	c.Set(fiber.HeaderCacheControl, "no-store")
-	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
-	if err != nil {
-		return h.renderLoginError(c, err)
-	}
-	setRedirectCookies(c, to)
-	if to.Form == nil {
-		c.Set(fiber.HeaderLocation, to.Location)
-		c.Status(http.StatusSeeOther)
-		return nil
-	}
+	return h.redirect(c, http.StatusSeeOther, to, err)
+}
+
+// renderForm shows the page that posts the form of a redirect to a relying party.
+func (h *handlers) renderForm(c *fiber.Ctx, to journey.Redirect) error {
 	hidden := map[string]string{}
 	for name := range to.Form {
 		hidden[name] = to.Form.Get(name)

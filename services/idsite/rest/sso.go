@@ -45,30 +45,24 @@ func (h *handlers) ssoLogout(c *fiber.Ctx) error {
 	return h.redirectBy(c, "jwtRequest", h.svc.Logout)
 }
 
-// redirectBy redirects the browser to the address that a rule returns, and sets the cookies. The
-// error of a rule is answered with a page, or with JSON for a client that accepts no page.
+// redirectBy redirects the browser to the address that a rule returns for the token of a parameter.
 func (h *handlers) redirectBy(
 	c *fiber.Ctx, parameter string, rule func(context.Context, idsite.BrowserRequest) (idsite.Redirect, error),
 ) error {
-	c.Set(fiber.HeaderCacheControl, "no-store")
-	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
 	in := browserRequest(c)
 	in.Token = secure.Secret(c.Query(parameter))
 	to, err := rule(c.UserContext(), in)
+	return h.redirect(c, http.StatusFound, to, err)
+}
+
+// redirect sends a browser on with its cookies, by a status or by a page that posts a form. The error of a rule is
+// answered with a page, or with JSON for a client that accepts no page.
+func (h *handlers) redirect(c *fiber.Ctx, status int, to journey.Redirect, err error) error {
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
 	if err != nil {
 		return h.renderLoginError(c, err)
 	}
-	if to.Form != nil {
-		return h.goOn(c, to, nil)
-	}
-	setRedirectCookies(c, to)
-	c.Set(fiber.HeaderLocation, to.Location)
-	c.Status(http.StatusFound)
-	return nil
-}
-
-// setRedirectCookies sets the cookies that a browser gets on its way.
-func setRedirectCookies(c *fiber.Ctx, to journey.Redirect) {
 	if to.Browser != "" {
 		setLoginCookie(c, hostedCookie, to.Browser)
 	}
@@ -78,6 +72,12 @@ func setRedirectCookies(c *fiber.Ctx, to journey.Redirect) {
 	case to.Session != "":
 		setCookie(c, sessionCookie, to.Session, to.SessionLife)
 	}
+	if to.Form != nil {
+		return h.renderForm(c, to)
+	}
+	c.Set(fiber.HeaderLocation, to.Location)
+	c.Status(status)
+	return nil
 }
 
 // renderLoginError answers an error of a login: with a page for a browser and JSON for a program.

@@ -57,7 +57,7 @@ const sessionColumns = `s.tenant_id, s.id, s.account_id, s.factor_passed, s.pass
 // timeout or its absolute timeout.
 func (s *Store) Session(ctx context.Context, tenant id.ID, session []byte, now time.Time) (Session, error) {
 	return pg.One[Session](ctx, s.db, `SELECT `+sessionColumns+` FROM sso_sessions s
-		WHERE s.tenant_id = $1 AND s.id = $2 AND s.idle_expires_at > $3 AND s.expires_at > $3`, tenant, session, now)
+		WHERE s.tenant_id = $1 AND s.id = $2 AND `+unexpired, tenant, session, now)
 }
 
 // Sessions has the attributes by which the sessions of an account are sorted.
@@ -66,8 +66,11 @@ var Sessions = list.Spec{
 	"lastUsedAt": {Column: "s.last_used_at", Kind: list.Time},
 }
 
-// live restricts sessions to those that go on and have a name.
-const live = `s.session_id IS NOT NULL AND s.idle_expires_at > $3 AND s.expires_at > $3`
+// unexpired restricts sessions to those that go on, and live to those of them that have a name.
+const (
+	unexpired = `s.idle_expires_at > $3 AND s.expires_at > $3`
+	live      = `s.session_id IS NOT NULL AND ` + unexpired
+)
 
 // ListSessions returns a page of the sessions of an account that go on.
 func (s *Store) ListSessions(ctx context.Context, account id.Ref, now time.Time,

@@ -89,7 +89,7 @@ func (s *Service) logoutClient(ctx context.Context, i issuer, p parameters,
 	if err != nil {
 		return client, err
 	}
-	shown := clientOf(client)
+	shown := clientOf(client, i.url)
 	out.Client = &shown
 	if client.Settings.SubjectType == relyingparty.SubjectPublic && out.Subject != "" {
 		out.Account, err = id.Parse(out.Subject)
