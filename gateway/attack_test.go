@@ -86,7 +86,7 @@ func TestAFoldedLineIsRefusedWhereverItStands(t *testing.T) {
 		_ = conn.(*tls.Conn).CloseWrite() // nothing follows
 		response, err := http.ReadResponse(from, nil)
 		if err != nil {
-			continue // closed without a word: nothing was taken for a request
+			continue // closed without an answer: nothing was taken for a request
 		}
 		if _, err := io.ReadAll(response.Body); err != nil || response.StatusCode != 400 {
 			t.Errorf("%q got %d, %v", folded, response.StatusCode, err)

@@ -292,7 +292,7 @@ func TestPlainHTTPIsRefused(t *testing.T) {
 	fmt.Fprintf(conn, "GET /v1/tenants/current HTTP/1.1\r\nHost: %s\r\nAuthorization: %s\r\n\r\n", client.Address(), basic())
 	raw, err := io.ReadAll(conn)
 	if len(raw) == 0 {
-		t.Logf("the connection is closed without a word (%v)", err)
+		t.Logf("the connection is closed without an answer (%v)", err)
 		return
 	}
 	response, err := http.ReadResponse(bufio.NewReader(strings.NewReader(string(raw))), nil)

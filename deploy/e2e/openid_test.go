@@ -408,7 +408,7 @@ func TestAClientLogsAUserOut(t *testing.T) {
 			}
 		})
 	}
-	t.Run("asks where nothing proves who asks", func(t *testing.T) {
+	t.Run("without a hint asks the user", func(t *testing.T) {
 		p, browser := *party, client.Browser()
 		p.T = t
 		p.signIn(browser, account.Text("email"), nil)

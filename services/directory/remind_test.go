@@ -25,7 +25,7 @@ func (w *world) register(t *testing.T, email string) directoryapi.Account {
 	return a
 }
 
-// A user who asks for the verification mail again can use the link of the first, too.
+// A user who asks for the verification mail again can also use the link of the first.
 func TestAnotherVerificationMailHasTheSameTokenWithANewLifetime(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, directory.CreationPolicyChange{VerificationEmailStatus: field.Some("ENABLED")})
@@ -59,7 +59,7 @@ func TestAnotherVerificationMailHasTheSameTokenWithANewLifetime(t *testing.T) {
 		t.Errorf("the second mail has another token than the first")
 	}
 	if renewed := end("0"); renewed.Before(first) {
-		t.Errorf("the token ends at %s, and would have ended at %s: its lifetime does not begin anew", renewed, first)
+		t.Errorf("the token ends at %s, and would have ended at %s: its lifetime does not restart", renewed, first)
 	}
 	end("-1000 days")
 	if got := again(); got.VerificationToken == a.VerificationToken || got.VerificationToken == "" {

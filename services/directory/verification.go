@@ -113,7 +113,7 @@ func (s *Service) RequestVerification(
 	return out, err
 }
 
-// renewVerification begins the lifetime of an account's verification token anew, or makes a new token
+// renewVerification restarts the lifetime of an account's verification token, or makes a new token
 // where that was used or has ended, and returns the sealed token.
 func (s *Service) renewVerification(ctx context.Context, tx *store.Tx, a directoryapi.Account,
 	application id.ID) ([]byte, error) {

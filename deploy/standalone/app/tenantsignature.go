@@ -15,7 +15,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// An export is encrypted for a public key, so that anybody who has that key could write another
+// An export is encrypted for a public key, so that a holder of that key could make another
 // export for it. Therefore the manifest has the SHA-256 of each file, and signatureFile has the
 // signature of the manifest (Ed25519, RFC 8032). The key of the signature is derived from the
 // master key of the exporting deployment. The importing deployment needs the public key, unless it has

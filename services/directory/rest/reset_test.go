@@ -379,7 +379,7 @@ func TestAnotherVerificationMailHasTheSameToken(t *testing.T) {
 	if token != former {
 		t.Errorf("the second mail has the token %s, want that of the first, %s", token, former)
 	}
-	b.clock.Move(6 * 24 * time.Hour) // its lifetime has begun anew
+	b.clock.Move(6 * 24 * time.Hour) // its lifetime has restarted
 	b.Post(token, "").Want(200)
 	if err := b.askVerification("jo@example.test"); err != nil {
 		t.Fatalf("once the email is verified: %v", err)
