@@ -35,6 +35,7 @@ var accessByName = map[string]access{
 var methodsByLetter = map[byte][]string{
 	'G': {fiber.MethodGet, fiber.MethodHead},
 	'P': {fiber.MethodPost},
+	'U': {fiber.MethodPut},
 	'D': {fiber.MethodDelete},
 	'O': {fiber.MethodOptions},
 	'A': {fiber.MethodGet, fiber.MethodHead, fiber.MethodPost, fiber.MethodPut, fiber.MethodDelete, fiber.MethodOptions},

@@ -6,7 +6,7 @@ package gateway
 //
 // The columns are:
 //
-//   - Methods: G is GET and HEAD, P is POST, D is DELETE, O is OPTIONS; other methods are
+//   - Methods: G is GET and HEAD, P is POST, U is PUT, D is DELETE, O is OPTIONS; other methods are
 //     answered with 405. A is every method: the service decides which methods it allows.
 //   - Access: key requires an API key. user requires an API key too, not a session of a user: it
 //     marks what logs an end user in (logins, tokens, codes, mails), which has rate limits of its
@@ -64,6 +64,9 @@ GP- key     /v1/applications/:id/openIdClients                       oauth      
 GPD key     /v1/openIdClients/:id                                    oauth         openIdClient
 GP- key     /v1/openIdClients/:id/secrets                            oauth         -
 --D key     /v1/openIdClients/:id/secrets/:secret                    oauth         -
+-P- key     /v1/openIdClients/:id/tokenPreviews                      oauth         -
+GP- key     /v1/openIdProviders/:id/registrationTokens               oauth         -
+--D key     /v1/openIdProviders/:id/registrationTokens/:token        oauth         -
 
 -P- key     /v1/organizations                                        application   organization
 GPD key     /v1/organizations/:id                                    application   organization
@@ -167,6 +170,8 @@ G-O public  /.well-known/oauth-authorization-server/oidc/:id         oauth      
 G-O public  /oidc/:id/jwks                                           oauth         -
 -PO public  /oidc/:id/{token,introspect,revoke}                      oauth         -
 -PO public  /oidc/:id/{par,device_authorization}                     oauth         -
+-P- public  /oidc/:id/register                                       oauth         -
+GUD public  /oidc/:id/register/:client                               oauth         -
 GPO public  /oidc/:id/userinfo                                       oauth         -
 GP- hosted  /oidc/:id/{authorize,consent,device,logout}              idsite        -
 G-- hosted  /oidc/:id/authorize/{begin,resume}                       idsite        -

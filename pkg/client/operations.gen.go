@@ -774,6 +774,26 @@ func (c *Client) DeleteClientSecret(ctx context.Context, openIdClient string, se
 	return call0(ctx, c, http.MethodDelete, at("openIdClients", openIdClient, "secrets", secret), nil, query)
 }
 
+// PreviewTokens: Show the claims that a login would give.
+func (c *Client) PreviewTokens(ctx context.Context, openIdClient string, body TokenPreviewRequest, query ...url.Values) (*TokenPreview, error) {
+	return call[TokenPreview](ctx, c, http.MethodPost, at("openIdClients", openIdClient, "tokenPreviews"), body, query)
+}
+
+// ListOpenIdProviderRegistrationTokens: List the registration tokens of an open id provider.
+func (c *Client) ListOpenIdProviderRegistrationTokens(ctx context.Context, application string, query ...url.Values) iter.Seq2[*RegistrationToken, error] {
+	return all[RegistrationToken](ctx, c, at("openIdProviders", application, "registrationTokens"), query)
+}
+
+// CreateOpenIdProviderRegistrationToken: Create a registration token in an open id provider.
+func (c *Client) CreateOpenIdProviderRegistrationToken(ctx context.Context, application string, body NewRegistrationToken, query ...url.Values) (*RegistrationToken, error) {
+	return call[RegistrationToken](ctx, c, http.MethodPost, at("openIdProviders", application, "registrationTokens"), body, query)
+}
+
+// DeleteRegistrationToken: End an initial access token.
+func (c *Client) DeleteRegistrationToken(ctx context.Context, application string, registrationToken string, query ...url.Values) error {
+	return call0(ctx, c, http.MethodDelete, at("openIdProviders", application, "registrationTokens", registrationToken), nil, query)
+}
+
 // ListTenantSigningKeys: List the signing keys of a tenant.
 func (c *Client) ListTenantSigningKeys(ctx context.Context, tenant string, query ...url.Values) iter.Seq2[*SigningKey, error] {
 	return all[SigningKey](ctx, c, at("tenants", tenant, "signingKeys"), query)

@@ -2374,6 +2374,15 @@ type NewProvider struct {
 	UserInfoMappingRules *NewMappingRules `json:"userInfoMappingRules,omitempty"`
 }
 
+// NewRegistrationToken What a new registration token is made of.
+type NewRegistrationToken struct {
+	// ExpiresAt When it ends: by default in a day, at most in a year.
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+
+	// Uses How many clients may register by it; in answers, how many are left.
+	Uses *int `json:"uses,omitempty"`
+}
+
 // NewRelayState Where a login that begins at the identity provider leads.
 type NewRelayState struct {
 	// CallbackUri A callback of the application.
@@ -2584,6 +2593,9 @@ type OpenIdClient struct {
 
 	// DpopBoundAccessTokens Whether its tokens are bound to a key (DPoP).
 	DpopBoundAccessTokens bool `json:"dpopBoundAccessTokens"`
+
+	// Fapi Whether it conforms to the FAPI 2.0 Security Profile.
+	Fapi bool `json:"fapi"`
 
 	// FrontchannelLogoutUri Loaded in a frame at logout.
 	FrontchannelLogoutUri *string `json:"frontchannelLogoutUri"`
@@ -2834,6 +2846,12 @@ type OpenIdProvider struct {
 	// Claims Further claims.
 	Claims []ClaimMapping `json:"claims"`
 
+	// ClientIdMetadataDocuments Whether a client_id may be the address of a metadata document.
+	ClientIdMetadataDocuments bool `json:"clientIdMetadataDocuments"`
+
+	// ClientRegistration Who may register clients (RFC 7591): nobody, who has an initial access token, everybody.
+	ClientRegistration string `json:"clientRegistration"`
+
 	// CreatedAt When it was created, in UTC.
 	CreatedAt CreatedAt `json:"createdAt"`
 
@@ -2849,6 +2867,9 @@ type OpenIdProvider struct {
 	// ModifiedAt When it last changed, in UTC.
 	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
+	// Profile FAPI2: the FAPI 2.0 Security Profile holds, and every client must conform to it.
+	Profile string `json:"profile"`
+
 	// RefreshTokenGrace For which a used refresh token gives another pair; at most `PT1M`.
 	RefreshTokenGrace string `json:"refreshTokenGrace"`
 
@@ -2858,10 +2879,13 @@ type OpenIdProvider struct {
 	// RefreshTokenTtl Of the OAuth policy.
 	RefreshTokenTtl string `json:"refreshTokenTtl"`
 
+	// RegistrationTokens A link to a resource.
+	RegistrationTokens *Link `json:"registrationTokens,omitempty"`
+
 	// Scopes Scopes of the application's APIs.
 	Scopes []OpenIdScope `json:"scopes"`
 
-	// SigningAlgorithm Of new tokens where the client asks for none.
+	// SigningAlgorithm Of new tokens where the client asks for none; PS256 by default with FAPI2.
 	SigningAlgorithm string `json:"signingAlgorithm"`
 
 	// Status A disabled provider answers 404 everywhere.
@@ -2879,8 +2903,17 @@ type OpenIdProviderChange struct {
 	// Claims Further claims.
 	Claims *[]ClaimMapping `json:"claims,omitempty"`
 
+	// ClientIdMetadataDocuments Whether a client_id may be the address of a metadata document.
+	ClientIdMetadataDocuments *bool `json:"clientIdMetadataDocuments,omitempty"`
+
+	// ClientRegistration Who may register clients (RFC 7591): nobody, who has an initial access token, everybody.
+	ClientRegistration *string `json:"clientRegistration,omitempty"`
+
 	// IdTokenTtl ISO 8601 duration.
 	IdTokenTtl *string `json:"idTokenTtl,omitempty"`
+
+	// Profile FAPI2: the FAPI 2.0 Security Profile holds, and every client must conform to it.
+	Profile *string `json:"profile,omitempty"`
 
 	// RefreshTokenGrace For which a used refresh token gives another pair; at most `PT1M`.
 	RefreshTokenGrace *string `json:"refreshTokenGrace,omitempty"`
@@ -2891,7 +2924,7 @@ type OpenIdProviderChange struct {
 	// Scopes Scopes of the application's APIs.
 	Scopes *[]OpenIdScope `json:"scopes,omitempty"`
 
-	// SigningAlgorithm Of new tokens where the client asks for none.
+	// SigningAlgorithm Of new tokens where the client asks for none; PS256 by default with FAPI2.
 	SigningAlgorithm *string `json:"signingAlgorithm,omitempty"`
 
 	// Status A disabled provider answers 404 everywhere.
@@ -3533,6 +3566,27 @@ type RefreshToken struct {
 // RefreshTokenCollection A page of a collection of refresh token resources.
 type RefreshTokenCollection = Collection[RefreshToken]
 
+// RegistrationToken An initial access token, by which clients register themselves (RFC 7591). Its text is shown once, when it is made.
+type RegistrationToken struct {
+	// CreatedAt When it was created, in UTC.
+	CreatedAt CreatedAt `json:"createdAt"`
+
+	// ExpiresAt When it ends: by default in a day, at most in a year.
+	ExpiresAt time.Time `json:"expiresAt"`
+
+	// Href Address of the resource.
+	Href Href `json:"href"`
+
+	// Token The token; in the answer to its creation alone.
+	Token *string `json:"token,omitempty"`
+
+	// Uses How many clients may register by it; in answers, how many are left.
+	Uses int `json:"uses"`
+}
+
+// RegistrationTokenCollection A page of a collection of registration token resources.
+type RegistrationTokenCollection = Collection[RegistrationToken]
+
 // RelayState A relay state to set up at the identity provider.
 type RelayState struct {
 	// DefaultRelayState The relay state.
@@ -4006,6 +4060,30 @@ type TenantChange struct {
 
 	// Name Name of the tenant.
 	Name *string `json:"name,omitempty"`
+}
+
+// TokenPreview Claims that a login would give.
+type TokenPreview struct {
+	// AccessToken Claims of the access token.
+	AccessToken map[string]interface{} `json:"accessToken"`
+
+	// IdToken Claims of the ID token.
+	IdToken map[string]interface{} `json:"idToken"`
+
+	// UserInfo Claims of UserInfo.
+	UserInfo map[string]interface{} `json:"userInfo"`
+}
+
+// TokenPreviewRequest Whose login is tried.
+type TokenPreviewRequest struct {
+	// Account The account.
+	Account *Link `json:"account,omitempty"`
+
+	// Resource Address of an API.
+	Resource *string `json:"resource,omitempty"`
+
+	// Scopes Scopes; none: all that the client may have.
+	Scopes *[]string `json:"scopes,omitempty"`
 }
 
 // TokenResponse The tokens.

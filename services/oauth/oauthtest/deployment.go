@@ -20,6 +20,7 @@ import (
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/openapi/openapitest"
+	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 	"github.com/doorward/doorward/pkg/rest"
@@ -62,8 +63,10 @@ type Deployment struct {
 	Store   *store.Store
 	DB      *pg.DB
 	Clock   *clocktest.Clock
-	Signer  *caller.Signer
-	HTTP    *fiber.App
+	// Outbound is the guard of the services that WithMasterKey makes.
+	Outbound outbound.Guard
+	Signer   *caller.Signer
+	HTTP     *fiber.App
 }
 
 // Open starts the service on a database of its own, with one site.
@@ -112,7 +115,7 @@ func (d *Deployment) WithMasterKey(t testing.TB, master secure.Secret) *oauth.Se
 		t.Fatal(err)
 	}
 	return oauth.New(d.Store, d.Peers(), ring, d.Clock.Now,
-		oauth.Config{Base: Base, Alias: Alias, Suffix: Suffix})
+		oauth.Config{Base: Base, Alias: Alias, Suffix: Suffix, Outbound: d.Outbound})
 }
 
 // NewSite adds a tenant.

@@ -71,6 +71,9 @@ func (s *Service) requestingClient(ctx context.Context, i issuer, clientID strin
 		return store.OpenIDClient{}, refuse("invalid_request", "client_id is missing or is sent more than once")
 	}
 	client, err := s.findClient(ctx, i, clientID)
+	if errors.Is(err, apierr.Unauthorized) && relyingparty.IsDocument(clientID) {
+		return client, refuse("invalid_request", "%s", apierr.From(err).Reason)
+	}
 	if errors.Is(err, apierr.Unauthorized) {
 		return client, refuse("invalid_request", "client_id names no client of the application that is enabled")
 	}
@@ -155,6 +158,8 @@ func (r authorizationRequest) checkFlow(out *oauthapi.Authorization) error {
 		return refuse("invalid_request", "the client must push its authorization requests (RFC 9126)")
 	case v.RequireSignedRequestObject && !r.signed:
 		return refuse("invalid_request", "the client must sign its authorization requests (RFC 9101)")
+	case r.isFAPI() && !out.RedirectURINamed:
+		return refuse("invalid_request", "redirect_uri is missing (FAPI 2.0)")
 	case p["response_type"] == "":
 		return refuse("invalid_request", "response_type is missing")
 	case p["response_type"] != "code":

@@ -57,16 +57,45 @@ func (s *Service) authenticateClient(ctx context.Context, i issuer, in Call) (st
 	return client, err
 }
 
-// findClient returns an enabled client of an application, or errClient.
+// findClient returns an enabled client of an application that conforms to its profile, or errClient.
 func (s *Service) findClient(ctx context.Context, i issuer, clientID string) (store.OpenIDClient, error) {
+	if relyingparty.IsDocument(clientID) && i.provider.Settings.ClientIDMetadataDocuments {
+		return s.documentClient(ctx, i, clientID)
+	}
 	v, err := id.Parse(clientID)
 	if err != nil || v.IsZero() {
 		return store.OpenIDClient{}, errClient
 	}
 	client, err := s.Store.CachedOpenIDClient(ctx, id.Ref{Tenant: i.app.TenantID, ID: v})
-	if errors.Is(err, apierr.NotFound) || err == nil && (client.ApplicationID != i.app.ID ||
-		client.Status != directoryapi.Enabled) {
+	if errors.Is(err, apierr.NotFound) || err == nil && !i.accepts(client) {
 		return store.OpenIDClient{}, errClient
+	}
+	return client, err
+}
+
+// accepts reports whether a stored client may act at the provider as it is now.
+func (i issuer) accepts(client store.OpenIDClient) bool {
+	return client.ApplicationID == i.app.ID && client.Status == directoryapi.Enabled &&
+		(!i.isFAPI() || relyingparty.CheckFAPI(client.Settings) == nil) &&
+		(!relyingparty.IsDocument(client.ClientID) || i.provider.Settings.ClientIDMetadataDocuments)
+}
+
+// documentClient returns the client of a client ID metadata document, unless it was disabled here, or errClient with
+// the reason.
+func (s *Service) documentClient(ctx context.Context, i issuer, address string) (store.OpenIDClient, error) {
+	client, err := s.DocumentClient(ctx, i.ref(), address)
+	if apierr.IsRefusal(err) {
+		return client, refuse("invalid_client", "%s", apierr.From(err).Reason)
+	}
+	if err != nil {
+		return client, err
+	}
+	stored, err := s.Store.CachedOpenIDClient(ctx, id.Ref{Tenant: client.TenantID, ID: client.ID})
+	if errors.Is(err, apierr.NotFound) {
+		return client, nil
+	}
+	if err == nil && !i.accepts(stored) {
+		err = errClient
 	}
 	return client, err
 }
@@ -110,9 +139,12 @@ func (s *Service) givenMethod(in Call) (method, clientID string, err error) {
 // checkAssertion verifies a client assertion (RFC 7523, section 3): signed by a key of the client, issued by and for
 // it, for this issuer or its token endpoint as one string, and used once.
 func (s *Service) checkAssertion(ctx context.Context, i issuer, client store.OpenIDClient, text secure.Secret) error {
-	claims, err := s.verifyByClient(ctx, client, text, client.Settings.TokenEndpointAuthSigningAlg)
+	claims, err := s.verifyByClient(ctx, i, client, text, client.Settings.TokenEndpointAuthSigningAlg)
 	if err != nil {
 		return err
+	}
+	if i.isFAPI() && claims["aud"] != i.url { // FAPI 2.0 Security Profile, section 5.3.2.1
+		return errClient
 	}
 	jti, expires, err := checkAssertionClaims(claims, client.ClientID, i.url, s.Now())
 	if err != nil {
@@ -154,14 +186,14 @@ func (s *Service) useOnce(ctx context.Context, tenant id.ID, name string, expire
 
 // verifyByClient verifies the signature of a JWT with the keys of a client, and with the algorithm that it is
 // registered with, else with that of the key.
-func (s *Service) verifyByClient(ctx context.Context, client store.OpenIDClient, text secure.Secret,
+func (s *Service) verifyByClient(ctx context.Context, i issuer, client store.OpenIDClient, text secure.Secret,
 	registered *string) (secure.Claims, error) {
 	header, err := secure.UnverifiedHeader(text)
 	if err != nil {
 		return nil, errClient
 	}
 	algorithm, _ := header["alg"].(string)
-	if registered != nil && algorithm != *registered || !slices.Contains(secure.SigningAlgorithms, algorithm) {
+	if registered != nil && algorithm != *registered || !slices.Contains(i.algorithms(), algorithm) {
 		return nil, errClient
 	}
 	keys, err := s.PublicKeys(ctx, client, header["kid"])

@@ -64,7 +64,7 @@ func (s *Service) IssueCode(ctx context.Context, in oauthapi.IssueCode) (oauthap
 			}
 		}
 		tx.InsertCode(c)
-		return nil
+		return s.SaveDocumentClient(ctx, tx, client)
 	})
 	return oauthapi.IssuedCode{Code: code}, err
 }
@@ -147,15 +147,14 @@ func (s *Service) codeGrant(ctx context.Context, r request) (issue, error) {
 		if err != nil {
 			return err
 		}
-		save(tx)
-		return nil
+		return save(tx)
 	}
 	return out, nil
 }
 
 // issueLogin returns what a login is issued for the first time, under a grant of its own, which save inserts.
 func (s *Service) issueLogin(ctx context.Context, r request, login store.Login, grant id.ID, at time.Time) (out issue,
-	save func(tx *store.Tx), err error) {
+	save func(tx *store.Tx) error, err error) {
 	out = issue{login: login, scopes: slices.Clone(login.Scopes), audience: login.Audience, grant: grant, idToken: true}
 	ttl, err := s.refreshTTL(ctx, r)
 	if err != nil {
@@ -175,7 +174,7 @@ func (s *Service) issueLogin(ctx context.Context, r request, login store.Login, 
 	if r.client.Settings.TokenEndpointAuthMethod != relyingparty.AuthNone {
 		g.Login.JKT = "" // a confidential client proves itself at a refresh (RFC 9449, section 5)
 	}
-	return out, func(tx *store.Tx) {
+	return out, func(tx *store.Tx) error {
 		tx.InsertOpenIDGrant(g)
 		if out.refresh != "" {
 			tx.InsertRefreshToken(store.RefreshToken{
@@ -183,6 +182,7 @@ func (s *Service) issueLogin(ctx context.Context, r request, login store.Login, 
 				ExpiresAt: earlier(r.now.Add(idle), g.ExpiresAt),
 			})
 		}
+		return s.SaveDocumentClient(ctx, tx, r.client)
 	}, nil
 }
 

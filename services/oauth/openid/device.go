@@ -157,8 +157,7 @@ func (s *Service) deviceGrant(ctx context.Context, r request) (issue, error) {
 			}
 			return err
 		}
-		save(tx)
-		return nil
+		return save(tx)
 	}
 	return out, nil
 }

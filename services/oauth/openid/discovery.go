@@ -7,7 +7,6 @@ import (
 
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/redirecturi"
-	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth/relyingparty"
 	"github.com/doorward/doorward/services/oauth/signing"
 )
@@ -19,10 +18,6 @@ func (s *Service) Discovery(ctx context.Context, application id.ID) (map[string]
 	if err != nil {
 		return nil, err
 	}
-	scopes := slices.Clone(builtinScopes)
-	for _, scope := range i.provider.Settings.Scopes {
-		scopes = append(scopes, scope.Name)
-	}
 	claims := []string{"sub", "iss", "aud", "exp", "iat", "auth_time", "nonce", "acr", "amr"}
 	for _, scope := range builtinScopes {
 		for name := range scopeClaims[scope] {
@@ -33,7 +28,12 @@ func (s *Service) Discovery(ctx context.Context, application id.ID) (map[string]
 		claims = append(claims, m.Claim)
 	}
 	slices.Sort(claims)
-	return map[string]any{
+	methods, introspection := relyingparty.AuthMethods, []string{relyingparty.AuthBasic, relyingparty.AuthPost,
+		relyingparty.AuthKey}
+	if i.isFAPI() {
+		methods, introspection = []string{relyingparty.AuthKey}, []string{relyingparty.AuthKey}
+	}
+	document := map[string]any{
 		"issuer":                 i.url,
 		"authorization_endpoint": i.url + "/authorize",
 		"jwks_uri":               i.url + "/jwks",
@@ -44,9 +44,10 @@ func (s *Service) Discovery(ctx context.Context, application id.ID) (map[string]
 		"end_session_endpoint":   i.url + "/logout",
 
 		"pushed_authorization_request_endpoint": i.url + "/par",
+		"require_pushed_authorization_requests": i.isFAPI(),
 		"device_authorization_endpoint":         i.url + "/device_authorization",
 
-		"scopes_supported":                      scopes,
+		"scopes_supported":                      i.scopeNames(),
 		"claims_supported":                      slices.Compact(claims),
 		"grant_types_supported":                 relyingparty.GrantTypes,
 		"response_types_supported":              []string{"code"},
@@ -54,13 +55,14 @@ func (s *Service) Discovery(ctx context.Context, application id.ID) (map[string]
 		"prompt_values_supported":               prompts,
 		"acr_values_supported":                  acrValues,
 		"subject_types_supported":               []string{relyingparty.SubjectPublic, relyingparty.SubjectPairwise},
-		"id_token_signing_alg_values_supported": secure.SigningAlgorithms,
-		"userinfo_signing_alg_values_supported": secure.SigningAlgorithms,
+		"id_token_signing_alg_values_supported": i.algorithms(),
+		"userinfo_signing_alg_values_supported": i.algorithms(),
 		"code_challenge_methods_supported":      []string{"S256"},
 		"dpop_signing_alg_values_supported":     proofAlgorithms,
 
-		"request_object_signing_alg_values_supported": secure.SigningAlgorithms,
+		"request_object_signing_alg_values_supported": i.algorithms(),
 
+		"client_id_metadata_document_supported":          i.provider.Settings.ClientIDMetadataDocuments,
 		"claims_parameter_supported":                     true,
 		"request_parameter_supported":                    true,
 		"request_uri_parameter_supported":                false,
@@ -70,14 +72,18 @@ func (s *Service) Discovery(ctx context.Context, application id.ID) (map[string]
 		"frontchannel_logout_supported":                  true,
 		"frontchannel_logout_session_supported":          true,
 
-		"token_endpoint_auth_methods_supported":            relyingparty.AuthMethods,
-		"token_endpoint_auth_signing_alg_values_supported": secure.SigningAlgorithms,
-		"introspection_endpoint_auth_methods_supported": []string{relyingparty.AuthBasic, relyingparty.AuthPost,
-			relyingparty.AuthKey},
-		"introspection_endpoint_auth_signing_alg_values_supported": secure.SigningAlgorithms,
-		"revocation_endpoint_auth_methods_supported":               relyingparty.AuthMethods,
-		"revocation_endpoint_auth_signing_alg_values_supported":    secure.SigningAlgorithms,
-	}, nil
+		"token_endpoint_auth_methods_supported":                    methods,
+		"token_endpoint_auth_signing_alg_values_supported":         i.algorithms(),
+		"introspection_endpoint_auth_methods_supported":            introspection,
+		"introspection_signing_alg_values_supported":               i.algorithms(),
+		"introspection_endpoint_auth_signing_alg_values_supported": i.algorithms(),
+		"revocation_endpoint_auth_methods_supported":               methods,
+		"revocation_endpoint_auth_signing_alg_values_supported":    i.algorithms(),
+	}
+	if i.provider.Settings.ClientRegistration != relyingparty.RegistrationNone {
+		document["registration_endpoint"] = i.url + "/register"
+	}
+	return document, nil
 }
 
 // acrValues are the values of the claim acr that the hosted pages give.

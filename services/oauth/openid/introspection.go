@@ -104,6 +104,29 @@ func (s *Service) Introspect(ctx context.Context, in Call) (map[string]any, erro
 	return out, err
 }
 
+// SignedIntrospection is Introspect as a JWT for the caller (RFC 9701, section 5).
+func (s *Service) SignedIntrospection(ctx context.Context, in Call) (secure.Secret, error) {
+	found, err := s.Introspect(ctx, in)
+	if err != nil {
+		return "", err
+	}
+	i, err := s.issuer(ctx, in.Application)
+	if err != nil {
+		return "", err
+	}
+	_, caller, err := s.givenMethod(in)
+	if err != nil {
+		return "", err
+	}
+	now := s.Now()
+	claims := secure.Claims{"iss": i.url, "aud": caller, "iat": now.Unix(), "token_introspection": found}
+	return s.Sign(ctx, i.app.TenantID, i.provider.Settings.SigningAlgorithm, TypeIntrospection, claims,
+		now.Add(signing.KeySetMaxAge))
+}
+
+// TypeIntrospection is the typ of a signed introspection, and with "application/" before it its media type.
+const TypeIntrospection = "token-introspection+jwt"
+
 // introspectRefresh says whether a refresh token of the caller is active.
 func (s *Service) introspectRefresh(ctx context.Context, i issuer, caller store.OpenIDClient,
 	text secure.Secret) (map[string]any, error) {

@@ -2,12 +2,14 @@ package openid
 
 import (
 	"context"
+	"slices"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
@@ -20,6 +22,26 @@ type issuer struct {
 }
 
 func (i issuer) ref() id.Ref { return id.Ref{Tenant: i.app.TenantID, ID: i.app.ID} }
+
+// isFAPI reports whether the FAPI 2.0 Security Profile holds.
+func (i issuer) isFAPI() bool { return i.provider.Settings.Profile == relyingparty.ProfileFAPI2 }
+
+// algorithms are those of signatures that the provider makes and accepts.
+func (i issuer) algorithms() []string {
+	if i.isFAPI() {
+		return relyingparty.FAPIAlgorithms
+	}
+	return secure.SigningAlgorithms
+}
+
+// scopeNames are the scopes of the provider: the built-in ones, and those of the application's APIs.
+func (i issuer) scopeNames() []string {
+	names := slices.Clone(builtinScopes)
+	for _, scope := range i.provider.Settings.Scopes {
+		names = append(names, scope.Name)
+	}
+	return names
+}
 
 // issuer returns the provider of an application that is named by its id alone. A disabled application or
 // provider is apierr.NotFound, as one that is not there.

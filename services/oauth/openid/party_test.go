@@ -9,6 +9,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/golang-jwt/jwt/v5"
@@ -103,6 +104,21 @@ func (p *party) proof(endpoint string, claims map[string]any) string {
 		p.t.Fatal(err)
 	}
 	return text
+}
+
+// signed adds a client assertion for an audience to a call (private_key_jwt).
+func (p *party) signed(key *ecdsa.PrivateKey, audience string, in openid.Call) openid.Call {
+	p.t.Helper()
+	now := p.Clock.Now()
+	token := jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{"iss": p.ClientID, "sub": p.ClientID, "aud": audience,
+		"exp": now.Add(time.Minute).Unix(), "jti": id.New(now).String()})
+	text, err := token.SignedString(key)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	in.Form["client_assertion"] = secure.Secret(text)
+	in.Form["client_assertion_type"] = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+	return in
 }
 
 func newKeyPair(t *testing.T) *ecdsa.PrivateKey {

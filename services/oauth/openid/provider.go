@@ -1,6 +1,7 @@
 package openid
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,8 @@ func defaultProvider(app applicationapi.Application) store.OpenIDProvider {
 	return store.OpenIDProvider{
 		TenantID: app.TenantID, ApplicationID: app.ID, CreatedAt: app.CreatedAt, ModifiedAt: app.CreatedAt,
 		Settings: store.OpenIDProviderSettings{
-			Status: directoryapi.Enabled, SigningAlgorithm: secure.RS256, IDTokenTTL: "PT1H", AuthorizationCodeTTL: "PT1M",
+			Status: directoryapi.Enabled, Profile: relyingparty.ProfileNone,
+			ClientRegistration: relyingparty.RegistrationNone, SigningAlgorithm: secure.RS256, IDTokenTTL: "PT1H", AuthorizationCodeTTL: "PT1M",
 			RefreshTokenIdleTTL: "P30D", RefreshTokenGrace: "PT10S", Scopes: []store.OpenIDScope{},
 			Claims: []store.ClaimMapping{},
 		},
@@ -74,6 +76,8 @@ func orDefault(app applicationapi.Application, p store.OpenIDProvider, err error
 	if errors.Is(err, apierr.NotFound) {
 		return defaultProvider(app), nil
 	}
+	p.Settings.Profile = cmp.Or(p.Settings.Profile, relyingparty.ProfileNone)
+	p.Settings.ClientRegistration = cmp.Or(p.Settings.ClientRegistration, relyingparty.RegistrationNone)
 	return p, err
 }
 
@@ -95,14 +99,17 @@ func (s *Service) Lifetimes(ctx context.Context, application id.Ref) (access, re
 
 // ProviderChange is the body that updates a provider.
 type ProviderChange struct {
-	Status               field.Text                      `json:"status"`
-	SigningAlgorithm     field.Text                      `json:"signingAlgorithm"`
-	IDTokenTTL           field.Text                      `json:"idTokenTtl"`
-	AuthorizationCodeTTL field.Text                      `json:"authorizationCodeTtl"`
-	RefreshTokenIdleTTL  field.Text                      `json:"refreshTokenIdleTtl"`
-	RefreshTokenGrace    field.Text                      `json:"refreshTokenGrace"`
-	Scopes               field.Nullable[[]ScopeChange]   `json:"scopes"`
-	Claims               field.Nullable[[]MappingChange] `json:"claims"`
+	Status                    field.Text                      `json:"status"`
+	Profile                   field.Text                      `json:"profile"`
+	ClientRegistration        field.Text                      `json:"clientRegistration"`
+	ClientIDMetadataDocuments field.Bool                      `json:"clientIdMetadataDocuments"`
+	SigningAlgorithm          field.Text                      `json:"signingAlgorithm"`
+	IDTokenTTL                field.Text                      `json:"idTokenTtl"`
+	AuthorizationCodeTTL      field.Text                      `json:"authorizationCodeTtl"`
+	RefreshTokenIdleTTL       field.Text                      `json:"refreshTokenIdleTtl"`
+	RefreshTokenGrace         field.Text                      `json:"refreshTokenGrace"`
+	Scopes                    field.Nullable[[]ScopeChange]   `json:"scopes"`
+	Claims                    field.Nullable[[]MappingChange] `json:"claims"`
 }
 
 // ScopeChange is a scope in the body of a provider.
@@ -136,11 +143,17 @@ func (s *Service) UpdateProvider(ctx context.Context, application id.Ref, in Pro
 	}
 	var p store.OpenIDProvider
 	err = s.Store.Tx(ctx, func(tx *store.Tx) (err error) {
-		if p, err = tx.LockOpenIDProvider(ctx, defaultProvider(app)); err != nil {
+		locked, err := tx.LockOpenIDProvider(ctx, defaultProvider(app))
+		if p, err = orDefault(app, locked, err); err != nil {
 			return err
 		}
 		if err := s.applyProvider(in, &p.Settings, longest); err != nil {
 			return err
+		}
+		if p.Settings.Profile == relyingparty.ProfileFAPI2 {
+			if err := checkProfile(ctx, tx, application, p.Settings); err != nil {
+				return err
+			}
 		}
 		p.ModifiedAt = s.Now()
 		return tx.UpdateOpenIDProvider(ctx, p)
@@ -152,6 +165,17 @@ func (s *Service) UpdateProvider(ctx context.Context, application id.Ref, in Pro
 func (s *Service) applyProvider(in ProviderChange, p *store.OpenIDProviderSettings, refresh time.Duration) error {
 	var errs field.Errors
 	errs.Enum(&p.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
+	errs.Enum(&p.ClientRegistration, in.ClientRegistration, "clientRegistration", relyingparty.RegistrationNone,
+		relyingparty.RegistrationToken, relyingparty.RegistrationOpen)
+	if in.ClientIDMetadataDocuments.Null {
+		errs.Add(apierr.Required.Because("clientIdMetadataDocuments cannot be null"))
+	}
+	p.ClientIDMetadataDocuments = in.ClientIDMetadataDocuments.Or(p.ClientIDMetadataDocuments)
+	was := p.Profile
+	errs.Enum(&p.Profile, in.Profile, "profile", relyingparty.ProfileNone, relyingparty.ProfileFAPI2)
+	if p.Profile != was && p.Profile == relyingparty.ProfileFAPI2 {
+		p.SigningAlgorithm = secure.PS256
+	}
 	errs.Enum(&p.SigningAlgorithm, in.SigningAlgorithm, "signingAlgorithm", secure.SigningAlgorithms...)
 	lifetime(&errs, &p.IDTokenTTL, in.IDTokenTTL, "idTokenTtl", time.Second, signing.MaxDuration)
 	lifetime(&errs, &p.AuthorizationCodeTTL, in.AuthorizationCodeTTL, "authorizationCodeTtl", time.Second, 10*time.Minute)
@@ -168,6 +192,30 @@ func (s *Service) applyProvider(in ProviderChange, p *store.OpenIDProviderSettin
 		p.Claims = claims
 	}
 	return errs.First()
+}
+
+// checkProfile refuses a provider of the profile FAPI2 that does not conform to it, or has a client that does not.
+func checkProfile(ctx context.Context, tx *store.Tx, application id.Ref, p store.OpenIDProviderSettings) error {
+	code, err := field.ParseDuration(p.AuthorizationCodeTTL)
+	switch {
+	case err != nil:
+		return err
+	case code > time.Minute:
+		return apierr.AfterMaximum.Because("authorizationCodeTtl is at most PT1M with the profile %s", p.Profile)
+	case !slices.Contains(relyingparty.FAPIAlgorithms, p.SigningAlgorithm):
+		return apierr.Format.Because("signingAlgorithm is %s with the profile %s", field.Or(relyingparty.FAPIAlgorithms),
+			p.Profile)
+	}
+	clients, err := tx.ClientsOfApplication(ctx, application)
+	if err != nil {
+		return err
+	}
+	for _, c := range clients {
+		if err := relyingparty.CheckFAPI(c.Settings); err != nil {
+			return apierr.Format.Because("the client %s does not conform: %s", c.ClientID, apierr.From(err).Reason)
+		}
+	}
+	return nil
 }
 
 func lifetime(errs *field.Errors, to *string, in field.Text, name string, least, most time.Duration) {

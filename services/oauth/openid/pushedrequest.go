@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth/relyingparty"
@@ -79,8 +78,8 @@ func (s *Service) checkPushed(ctx context.Context, r *authorizationRequest) erro
 	if err := s.resolve(ctx, r); err != nil {
 		return err
 	}
-	out := oauthapi.Authorization{}
-	if _, err := r.addressed(); err != nil {
+	out, err := r.addressed()
+	if err != nil {
 		return err
 	}
 	return s.checkAuthorization(ctx, *r, &out)

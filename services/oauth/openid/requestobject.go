@@ -34,7 +34,7 @@ func (s *Service) readObject(ctx context.Context, r *authorizationRequest) error
 	case header["alg"] == "none" || v.JWKS == nil && v.JWKSURI == nil:
 		return refuse("request_not_supported", "a request object must be signed by a key of the client")
 	}
-	claims, err := s.verifyByClient(ctx, r.client, text, v.RequestObjectSigningAlg)
+	claims, err := s.verifyByClient(ctx, r.issuer, r.client, text, v.RequestObjectSigningAlg)
 	if apierr.IsRefusal(err) {
 		return errObject
 	}

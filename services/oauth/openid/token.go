@@ -216,12 +216,11 @@ func (s *Service) withoutForeignScopes(ctx context.Context, i issuer, account id
 	return kept, nil
 }
 
-// issueTokens issues the tokens of a grant whose checks have passed.
-func (s *Service) issueTokens(ctx context.Context, r request, allowed issue, account directoryapi.Account) (Tokens,
-	error) {
+// newToken is the access token that a grant gives.
+func (s *Service) newToken(ctx context.Context, r request, allowed issue) (store.OpenIDToken, error) {
 	access, err := s.accessTTL(ctx, r.issuer, r.client)
 	if err != nil {
-		return Tokens{}, err
+		return store.OpenIDToken{}, err
 	}
 	expires := r.now.Add(access)
 	if !allowed.expires.IsZero() && allowed.expires.Before(expires) {
@@ -231,11 +230,18 @@ func (s *Service) issueTokens(ctx context.Context, r request, allowed issue, acc
 		TenantID: r.app.TenantID, ID: id.New(s.Now()), ApplicationID: r.app.ID, ClientID: r.client.ID,
 		AccountID: allowed.login.Account,
 		GrantID:   allowed.grant, IssuedAt: r.now, ExpiresAt: expires,
-		Token: store.TokenContent{Scopes: allowed.scopes, Audience: allowed.audience, JKT: allowed.login.JKT,
+		Token: store.TokenContent{Scopes: allowed.scopes, Audience: cmp.Or(allowed.audience, r.url), JKT: allowed.login.JKT,
 			Actor: allowed.actor, Login: allowed.login},
 	}
-	if t.Token.Audience == "" {
-		t.Token.Audience = r.url
+	return t, nil
+}
+
+// issueTokens issues the tokens of a grant whose checks have passed.
+func (s *Service) issueTokens(ctx context.Context, r request, allowed issue, account directoryapi.Account) (Tokens,
+	error) {
+	t, err := s.newToken(ctx, r, allowed)
+	if err != nil {
+		return Tokens{}, err
 	}
 	text, err := s.encodeAccessToken(ctx, r.issuer, r.client, &t, account)
 	if err != nil {
@@ -261,7 +267,7 @@ func (s *Service) issueTokens(ctx context.Context, r request, allowed issue, acc
 		return Tokens{}, err
 	}
 	out := Tokens{
-		AccessToken: text.Reveal(), TokenType: "Bearer", ExpiresIn: int64(expires.Sub(r.now) / time.Second),
+		AccessToken: text.Reveal(), TokenType: "Bearer", ExpiresIn: int64(t.ExpiresAt.Sub(r.now) / time.Second),
 		Scope:        joinScopes(allowed.scopes),
 		RefreshToken: allowed.refresh.Reveal(), IssuedTokenType: allowed.kind,
 	}
@@ -286,17 +292,24 @@ func (s *Service) encodeAccessToken(ctx context.Context, i issuer, client store.
 		t.Digest = secure.Digest(text)
 		return text, nil
 	}
-	claims := s.tokenClaims(i, client, *t)
-	if !t.AccountID.IsZero() {
-		err := s.accountClaims(ctx, i, claims, account, t.Token.Login, t.Token.Scopes, nil, inAccessToken)
-		if err != nil {
-			return "", err
-		}
+	claims, err := s.accessClaims(ctx, i, client, *t, account)
+	if err != nil {
+		return "", err
 	}
 	return s.Sign(ctx, t.TenantID, i.provider.Settings.SigningAlgorithm, typeAccessToken, claims, t.ExpiresAt)
 }
 
 const typeAccessToken = "at+jwt"
+
+// accessClaims are the claims of an access token with those of its account.
+func (s *Service) accessClaims(ctx context.Context, i issuer, client store.OpenIDClient, t store.OpenIDToken,
+	account directoryapi.Account) (secure.Claims, error) {
+	claims := s.tokenClaims(i, client, t)
+	if t.AccountID.IsZero() {
+		return claims, nil
+	}
+	return claims, s.accountClaims(ctx, i, claims, account, t.Token.Login, t.Token.Scopes, nil, inAccessToken)
+}
 
 // tokenClaims are the claims of an access token, as its JWT and introspection have them.
 func (s *Service) tokenClaims(i issuer, client store.OpenIDClient, t store.OpenIDToken) secure.Claims {
@@ -336,20 +349,30 @@ func (s *Service) loginClaims(claims secure.Claims, login store.Login) {
 // idToken returns the ID token of an answer (OpenID Connect Core, section 2).
 func (s *Service) idToken(ctx context.Context, r request, allowed issue, account directoryapi.Account,
 	access secure.Secret) (secure.Secret, error) {
+	claims, expires, err := s.idClaims(ctx, r, allowed, account)
+	if err != nil {
+		return "", err
+	}
+	half := sha256.Sum256([]byte(access.Reveal()))
+	claims["at_hash"] = base64.RawURLEncoding.EncodeToString(half[:len(half)/2])
+	return s.Sign(ctx, r.app.TenantID, r.idTokenAlgorithm(r.client), "JWT", claims, expires)
+}
+
+// idClaims are the claims of an ID token without at_hash, and its end.
+func (s *Service) idClaims(ctx context.Context, r request, allowed issue, account directoryapi.Account) (secure.Claims,
+	time.Time, error) {
 	text := r.provider.Settings.IDTokenTTL
 	if r.client.Settings.IDTokenTTL != nil {
 		text = *r.client.Settings.IDTokenTTL
 	}
 	ttl, err := field.ParseDuration(text)
 	if err != nil {
-		return "", fmt.Errorf("read the lifetime of ID tokens of %s: %w", r.app.ID, err)
+		return nil, time.Time{}, fmt.Errorf("read the lifetime of ID tokens of %s: %w", r.app.ID, err)
 	}
-	half := sha256.Sum256([]byte(access.Reveal()))
 	expires := r.now.Add(ttl)
 	claims := secure.Claims{
 		"iss": r.url, "sub": r.subject(r.client, account.ID), "aud": r.client.ClientID, "iat": r.now.Unix(),
-		"exp":     expires.Unix(),
-		"at_hash": base64.RawURLEncoding.EncodeToString(half[:len(half)/2]),
+		"exp": expires.Unix(),
 	}
 	s.loginClaims(claims, allowed.login)
 	if allowed.login.Nonce != "" {
@@ -358,11 +381,8 @@ func (s *Service) idToken(ctx context.Context, r request, allowed issue, account
 	if allowed.login.Session != "" {
 		claims["sid"] = allowed.login.Session
 	}
-	if err := s.accountClaims(ctx, r.issuer, claims, account, allowed.login, allowed.scopes,
-		allowed.login.Claims.IDToken, inIDToken); err != nil {
-		return "", err
-	}
-	return s.Sign(ctx, r.app.TenantID, r.idTokenAlgorithm(r.client), "JWT", claims, expires)
+	return claims, expires, s.accountClaims(ctx, r.issuer, claims, account, allowed.login, allowed.scopes,
+		allowed.login.Claims.IDToken, inIDToken)
 }
 
 // idTokenAlgorithm is that of the ID tokens and logout tokens of a client.

@@ -130,8 +130,9 @@ type Change struct {
 // Clients has the rules of clients.
 type Clients struct {
 	Config
-	fetched  *cache.Cache[string, fetchedKeys]
-	outbound http.Client
+	fetched   *cache.Cache[string, fetchedKeys]
+	documents *cache.Cache[documentRef, document]
+	outbound  http.Client
 }
 
 // Config is what the rules need.
@@ -149,14 +150,16 @@ func New(cfg Config) *Clients {
 		Config: cfg,
 		fetched: cache.New(cache.Config[string, fetchedKeys]{Name: "oauth.PublicKeys", Size: 4096,
 			MaxAge: fetchedKeysAge, Now: cfg.Now}),
+		documents: cache.New(cache.Config[documentRef, document]{Name: "oauth.ClientIDMetadataDocuments", Size: 4096,
+			MaxAge: mostDocumentAge, Now: cfg.Now}),
 		outbound: http.Client{Transport: cfg.Outbound.Transport(), CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse
 		}},
 	}
 }
 
-// newSettings are the defaults of a client of a type.
-func newSettings(applicationType string) store.OpenIDClientSettings {
+// newSettings are the defaults of a client of a type under the profile of its provider.
+func newSettings(applicationType, profile string) store.OpenIDClientSettings {
 	v := store.OpenIDClientSettings{
 		ApplicationType: applicationType, RedirectURIs: []string{}, PostLogoutRedirectURIs: []string{},
 		ResponseTypes: []string{"code"},
@@ -170,6 +173,10 @@ func newSettings(applicationType string) store.OpenIDClientSettings {
 		v.TokenEndpointAuthMethod = AuthNone
 	case TypeService:
 		v.GrantTypes, v.ResponseTypes = []string{GrantClient}, []string{}
+	}
+	if profile == ProfileFAPI2 {
+		v.TokenEndpointAuthMethod, v.RefreshTokenRotation = AuthKey, Keep
+		v.DPoPBoundAccessTokens, v.RequirePushedAuthorizationRequests = true, true
 	}
 	return v
 }
@@ -205,14 +212,18 @@ func (s *Clients) CreateClient(ctx context.Context, application id.Ref, in Chang
 	if err != nil {
 		return store.OpenIDClient{}, err
 	}
+	profile, err := s.profile(ctx, application)
+	if err != nil {
+		return store.OpenIDClient{}, err
+	}
 	now := s.Now()
 	c := store.OpenIDClient{
 		TenantID: app.TenantID, ID: id.New(now), ApplicationID: app.ID, Status: directoryapi.Enabled,
-		Settings:  newSettings(applicationType),
+		Settings:  newSettings(applicationType, profile),
 		CreatedAt: now, ModifiedAt: now,
 	}
 	c.ClientID = c.ID.String()
-	if err := in.apply(&c, true); err != nil {
+	if err := in.apply(&c, profile, true); err != nil {
 		return c, err
 	}
 	return c, s.Store.Tx(ctx, func(tx *store.Tx) error { return tx.InsertOpenIDClient(ctx, c) })
@@ -224,11 +235,15 @@ func (s *Clients) UpdateClient(ctx context.Context, client id.Ref, in Change) (c
 	if c, err = s.Client(ctx, client); err != nil {
 		return c, err
 	}
+	profile, err := s.profile(ctx, id.Ref{Tenant: c.TenantID, ID: c.ApplicationID})
+	if err != nil {
+		return c, err
+	}
 	err = s.Store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if c, err = tx.LockOpenIDClient(ctx, client); err != nil {
 			return err
 		}
-		if err := in.apply(&c, false); err != nil {
+		if err := in.apply(&c, profile, false); err != nil {
 			return err
 		}
 		c.ModifiedAt = s.Now()
@@ -247,8 +262,9 @@ func (s *Clients) DeleteClient(ctx context.Context, client id.Ref) error {
 	})
 }
 
-// apply checks the members of a body, writes them into a client, and checks what they are together.
-func (in Change) apply(c *store.OpenIDClient, isNew bool) error {
+// apply checks the members of a body, writes them into a client, and checks what they are together and under the
+// profile of the provider.
+func (in Change) apply(c *store.OpenIDClient, profile string, isNew bool) error {
 	var errs field.Errors
 	v := &c.Settings
 	errs.Name(&c.Name, in.Name, "name", MaxText, isNew)
@@ -354,7 +370,10 @@ func (in Change) apply(c *store.OpenIDClient, isNew bool) error {
 	if err := errs.First(); err != nil {
 		return err
 	}
-	return checkSettings(*v)
+	if err := checkSettings(*v); err != nil || profile != ProfileFAPI2 {
+		return err
+	}
+	return CheckFAPI(*v)
 }
 
 // applyURLs checks the members that are addresses.

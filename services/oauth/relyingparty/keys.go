@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	keyFetchTimeout = 5 * time.Second
+	fetchTimeout = 5 * time.Second // also of a client ID metadata document
 	// fetchedKeysAge is how long the keys of a client's jwksUri are used. A signature with an unknown kid asks for them
 	// again, at most every keyFetchPause.
 	fetchedKeysAge = 5 * time.Minute
@@ -60,7 +60,7 @@ func (s *Clients) PublicKeys(ctx context.Context, client store.OpenIDClient, kid
 }
 
 func (s *Clients) fetchKeys(ctx context.Context, address string) (fetchedKeys, error) {
-	ctx, cancel := context.WithTimeout(ctx, keyFetchTimeout)
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

@@ -52,12 +52,16 @@ func (s *Clients) Secrets(ctx context.Context, client id.Ref, query list.Query) 
 	if err != nil {
 		return list.Page[store.ClientSecret]{}, err
 	}
-	page := list.NewPage[store.ClientSecret](query.WithParentTimes(c.CreatedAt, c.ModifiedAt))
 	secrets, err := s.Store.ClientSecrets(ctx, client)
-	page.Size = len(secrets)
-	page.Items = append(page.Items, secrets[min(query.Offset, len(secrets)):min(query.Offset+query.Limit,
-		len(secrets))]...)
-	return page, err
+	return pageOf(query.WithParentTimes(c.CreatedAt, c.ModifiedAt), secrets), err
+}
+
+// pageOf is a page of a list that was read whole.
+func pageOf[T any](query list.Query, all []T) list.Page[T] {
+	page := list.NewPage[T](query)
+	page.Size = len(all)
+	page.Items = append(page.Items, all[min(query.Offset, len(all)):min(query.Offset+query.Limit, len(all))]...)
+	return page
 }
 
 // DeleteSecret deletes a secret of a client, or returns apierr.NotFound.

@@ -34,6 +34,10 @@ func (h *handlers) mountOpenID(app *fiber.App) {
 	calls.Post("/device_authorization", h.authorizeDevice)
 	calls.Post("/introspect", h.introspect)
 	calls.Post("/revoke", h.revokeOpenIDToken)
+	calls.Post("/register", registered(fiber.StatusCreated, h.svc.RegisterClient))
+	calls.Get("/register/:client", registered(fiber.StatusOK, h.svc.RegisteredClient))
+	calls.Put("/register/:client", registered(fiber.StatusOK, h.svc.UpdateRegisteredClient))
+	calls.Delete("/register/:client", h.deleteRegistration)
 	calls.Get("/userinfo", h.userInfo)
 	calls.Post("/userinfo", h.userInfo)
 }
@@ -50,7 +54,7 @@ func anyOrigin(c *fiber.Ctx) error {
 // cors lets pages of the origins of the provider's clients call it, without cookies.
 func (h *handlers) cors(c *fiber.Ctx) error {
 	origin := c.Get(fiber.HeaderOrigin)
-	if origin == "" || strings.HasSuffix(c.Path(), "/introspect") {
+	if origin == "" || strings.HasSuffix(c.Path(), "/introspect") || strings.Contains(c.Path(), "/register") {
 		return c.Next()
 	}
 	application, err := rest.ID(c, "id")
@@ -226,6 +230,14 @@ func (h *handlers) introspect(c *fiber.Ctx) error {
 	in, err := call(c)
 	if err != nil {
 		return err
+	}
+	if accepted := "application/" + openid.TypeIntrospection; strings.Contains(c.Get(fiber.HeaderAccept), accepted) {
+		signed, err := h.svc.SignedIntrospection(c.UserContext(), in)
+		if err != nil {
+			return err
+		}
+		c.Set(fiber.HeaderContentType, accepted)
+		return c.SendString(signed.Reveal())
 	}
 	found, err := h.svc.Introspect(c.UserContext(), in)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/services/oauth/openid"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
@@ -20,8 +21,10 @@ type providerView struct {
 	Scopes          []scopeView `json:"scopes"`
 	AccessTokenTTL  string      `json:"accessTokenTtl"`
 	RefreshTokenTTL string      `json:"refreshTokenTtl"`
-	Application     href.Link   `json:"application"`
-	Tenant          href.Link   `json:"tenant"`
+	// RegistrationTokens are the initial access tokens.
+	RegistrationTokens href.Link `json:"registrationTokens"`
+	Application        href.Link `json:"application"`
+	Tenant             href.Link `json:"tenant"`
 }
 
 type scopeView struct {
@@ -58,7 +61,8 @@ func (h *handlers) providerView(p provider) providerView {
 	v := providerView{
 		Head:   rest.NewHead(h.base.To("openIdProviders", p.ApplicationID), p.CreatedAt, p.ModifiedAt),
 		Issuer: h.svc.OpenID.Issuer(p.ApplicationID), OpenIDProviderSettings: p.Settings, Scopes: []scopeView{},
-		AccessTokenTTL: p.access, RefreshTokenTTL: p.refresh,
+		RegistrationTokens: h.base.Link("openIdProviders", p.ApplicationID, "registrationTokens"),
+		AccessTokenTTL:     p.access, RefreshTokenTTL: p.refresh,
 		Application: h.base.Link("applications", p.ApplicationID), Tenant: h.base.Link("tenants", p.TenantID),
 	}
 	for _, scope := range p.Settings.Scopes {
@@ -79,6 +83,7 @@ type clientView struct {
 	Description *string `json:"description"`
 	Status      string  `json:"status"`
 	store.OpenIDClientSettings
+	FAPI        bool      `json:"fapi"`
 	Secrets     href.Link `json:"secrets"`
 	Application href.Link `json:"application"`
 	Tenant      href.Link `json:"tenant"`
@@ -88,6 +93,7 @@ func (h *handlers) clientView(c store.OpenIDClient) clientView {
 	return clientView{
 		Head:     rest.NewHead(h.base.To("openIdClients", c.ID), c.CreatedAt, c.ModifiedAt),
 		ClientID: c.ClientID, Name: c.Name, Description: c.Description, Status: c.Status, OpenIDClientSettings: c.Settings,
+		FAPI:    relyingparty.CheckFAPI(c.Settings) == nil,
 		Secrets: h.base.Link("openIdClients", c.ID, "secrets"), Application: h.base.Link("applications", c.ApplicationID),
 		Tenant: h.base.Link("tenants", c.TenantID),
 	}
@@ -135,4 +141,17 @@ func (h *handlers) deleteSecret(c *fiber.Ctx) error {
 		err = h.svc.OpenID.DeleteSecret(c.UserContext(), client, secret)
 	}
 	return rest.Deleted(c, err)
+}
+
+// previewTokens answers with the claims that a login would give.
+func (h *handlers) previewTokens(c *fiber.Ctx) error {
+	client, in, err := rest.RefAndBody[openid.PreviewRequest, openid.Preview](c)
+	if err != nil {
+		return err
+	}
+	preview, err := h.svc.OpenID.Preview(c.UserContext(), client, in)
+	if err != nil {
+		return err
+	}
+	return rest.OK(c, preview)
 }

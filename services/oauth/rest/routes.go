@@ -43,6 +43,11 @@ func Mount(app *fiber.App, svc *oauth.Service, base href.Base, word alias.Alias)
 
 	v1.Get("/openIdProviders/:id", rest.Get(h.getProvider, h.providerView))
 	v1.Post("/openIdProviders/:id", rest.Update(h.updateProvider, h.providerView))
+	v1.Get("/openIdProviders/:id/registrationTokens", rest.List(list.Spec{}, svc.OpenID.RegistrationTokens,
+		h.registrationTokenView))
+	v1.Post("/openIdProviders/:id/registrationTokens", rest.Create(svc.OpenID.CreateRegistrationToken,
+		h.newRegistrationTokenView))
+	v1.Delete("/openIdProviders/:id/registrationTokens/:token", h.deleteRegistrationToken)
 	v1.Get("/applications/:id/openIdClients", rest.List(store.OpenIDClients, svc.OpenID.ListClients, h.clientView))
 	v1.Post("/applications/:id/openIdClients", rest.Create(svc.OpenID.CreateClient, h.clientView))
 	v1.Get("/openIdClients/:id", rest.Get(svc.OpenID.Client, h.clientView))
@@ -51,6 +56,7 @@ func Mount(app *fiber.App, svc *oauth.Service, base href.Base, word alias.Alias)
 	v1.Get("/openIdClients/:id/secrets", rest.List(list.Spec{}, svc.OpenID.Secrets, h.secretView))
 	v1.Post("/openIdClients/:id/secrets", h.createSecret)
 	v1.Delete("/openIdClients/:id/secrets/:secret", h.deleteSecret)
+	v1.Post("/openIdClients/:id/tokenPreviews", h.previewTokens)
 
 	v1.Get("/tenants/:id/signingKeys", rest.List(store.SigningKeys, svc.OpenID.ListSigningKeys, h.signingKeyView))
 	v1.Post("/tenants/:id/signingKeys", rest.Create(svc.OpenID.CreateSigningKey, h.signingKeyView))

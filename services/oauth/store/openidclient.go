@@ -23,14 +23,17 @@ type OpenIDProvider struct {
 
 // OpenIDProviderSettings are the members of a provider that a client may change, as the interface names them.
 type OpenIDProviderSettings struct {
-	Status               string         `json:"status"`
-	SigningAlgorithm     string         `json:"signingAlgorithm"`
-	IDTokenTTL           string         `json:"idTokenTtl"`
-	AuthorizationCodeTTL string         `json:"authorizationCodeTtl"`
-	RefreshTokenIdleTTL  string         `json:"refreshTokenIdleTtl"`
-	RefreshTokenGrace    string         `json:"refreshTokenGrace"`
-	Scopes               []OpenIDScope  `json:"scopes"`
-	Claims               []ClaimMapping `json:"claims"`
+	Status                    string         `json:"status"`
+	Profile                   string         `json:"profile"`            // "": NONE
+	ClientRegistration        string         `json:"clientRegistration"` // "": NONE
+	ClientIDMetadataDocuments bool           `json:"clientIdMetadataDocuments"`
+	SigningAlgorithm          string         `json:"signingAlgorithm"`
+	IDTokenTTL                string         `json:"idTokenTtl"`
+	AuthorizationCodeTTL      string         `json:"authorizationCodeTtl"`
+	RefreshTokenIdleTTL       string         `json:"refreshTokenIdleTtl"`
+	RefreshTokenGrace         string         `json:"refreshTokenGrace"`
+	Scopes                    []OpenIDScope  `json:"scopes"`
+	Claims                    []ClaimMapping `json:"claims"`
 }
 
 // OpenIDScope is a scope of the application's APIs.
@@ -90,8 +93,11 @@ type OpenIDClient struct {
 	Description   *string
 	Status        string
 	Settings      OpenIDClientSettings
-	CreatedAt     time.Time
-	ModifiedAt    time.Time
+	// RegistrationDigest is that of the token by which a client that has registered itself changes its metadata
+	// (RFC 7592); nil: it was made by the management API.
+	RegistrationDigest []byte
+	CreatedAt          time.Time
+	ModifiedAt         time.Time
 }
 
 // OpenIDClientSettings are the members of a client that may be changed, as the interface names them: the client
@@ -140,7 +146,7 @@ type OpenIDClientSettings struct {
 
 const (
 	openIDClientColumns = `c.tenant_id, c.id, c.client_id, c.application_id, c.name, c.description, c.status, c.settings,
-		c.created_at, c.modified_at`
+		c.registration_digest, c.created_at, c.modified_at`
 	openIDClientQuery   = `SELECT ` + openIDClientColumns + ` FROM openid_clients c WHERE c.tenant_id = $1 AND c.id = $2`
 	clientSecretColumns = `s.tenant_id, s.client_id, s.id, s.digest, s.created_at, s.last_used_at`
 	clientSecretQuery   = `SELECT ` + clientSecretColumns + ` FROM openid_client_secrets s
@@ -185,6 +191,12 @@ func (s *Store) RedirectURIs(ctx context.Context, application id.Ref) ([]string,
 		FROM openid_clients c WHERE c.tenant_id = $1 AND c.application_id = $2 AND c.status = 'ENABLED'`, application.Tenant, application.ID)
 }
 
+// ClientsOfApplication returns all clients of an application.
+func (tx *Tx) ClientsOfApplication(ctx context.Context, application id.Ref) ([]OpenIDClient, error) {
+	return pg.All[OpenIDClient](ctx, tx, `SELECT `+openIDClientColumns+` FROM openid_clients c
+		WHERE c.tenant_id = $1 AND c.application_id = $2 ORDER BY c.id`, application.Tenant, application.ID)
+}
+
 // LockOpenIDClient reads and locks a client that the transaction will change.
 func (tx *Tx) LockOpenIDClient(ctx context.Context, client id.Ref) (OpenIDClient, error) {
 	tx.store.openIDClients.InvalidateAfter(tx, client)
@@ -199,6 +211,16 @@ func (c OpenIDClient) args() pg.NamedArgs {
 // InsertOpenIDClient adds a client. A name that the application has is apierr.Exists.
 func (tx *Tx) InsertOpenIDClient(ctx context.Context, c OpenIDClient) error {
 	_, err := pg.Exec(ctx, tx, pg.Insert("openid_clients", openIDClientColumns+", name_folded"), c.args())
+	return err
+}
+
+// SaveOpenIDClient adds a client or, where it is there with other settings, replaces them.
+func (tx *Tx) SaveOpenIDClient(ctx context.Context, c OpenIDClient) error {
+	tx.store.openIDClients.InvalidateAfter(tx, id.Ref{Tenant: c.TenantID, ID: c.ID})
+	_, err := pg.Exec(ctx, tx, pg.Insert("openid_clients", openIDClientColumns+", name_folded")+`
+		ON CONFLICT (tenant_id, id) DO UPDATE SET name = excluded.name, name_folded = excluded.name_folded,
+			settings = excluded.settings, modified_at = excluded.modified_at
+		WHERE openid_clients.settings <> excluded.settings`, c.args())
 	return err
 }
 
@@ -218,6 +240,8 @@ func (tx *Tx) DeleteOpenIDClient(ctx context.Context, client id.Ref) error {
 func (tx *Tx) DeleteApplicationOpenID(ctx context.Context, application id.Ref) error {
 	tx.store.openIDProviders.InvalidateAfter(tx, application)
 	tx.Queue(`DELETE FROM openid_providers WHERE tenant_id = $1 AND application_id = $2`, application.Tenant,
+		application.ID)
+	tx.Queue(`DELETE FROM openid_registration_tokens WHERE tenant_id = $1 AND application_id = $2`, application.Tenant,
 		application.ID)
 	tx.Queue(`DELETE FROM openid_client_secrets WHERE tenant_id = $1 AND client_id IN
 		(SELECT id FROM openid_clients WHERE tenant_id = $1 AND application_id = $2)`, application.Tenant, application.ID)

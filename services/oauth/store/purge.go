@@ -12,6 +12,7 @@ var ExpiringRows = []purgesql.Rows{
 	{Table: "password_changes", Time: "expires_at"},
 	{Table: "openid_codes", Time: "expires_at"},
 	{Table: "openid_pushed_requests", Time: "expires_at"},
+	{Table: "openid_registration_tokens", Time: "expires_at"},
 	{Table: "openid_devices", Time: "expires_at"},
 	{Table: "openid_grants", Time: "expires_at"},
 	{Table: "openid_refresh_tokens", Time: "expires_at"},

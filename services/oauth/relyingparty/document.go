@@ -1,0 +1,178 @@
+package relyingparty
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/services/oauth/store"
+)
+
+// The times for which a client ID metadata document is used: as its Cache-Control says, within these bounds.
+const (
+	leastDocumentAge = time.Minute // also of one that cannot be read
+	mostDocumentAge  = 24 * time.Hour
+)
+
+// documentRef names a client ID metadata document at an application.
+type documentRef struct {
+	application id.Ref
+	address     string
+}
+
+// document is a client ID metadata document that was fetched, or why it cannot be used.
+type document struct {
+	client store.OpenIDClient
+	reason error // an apierr.Error
+	until  time.Time
+}
+
+// IsDocument reports whether a client_id is the address of a client ID metadata document
+// (draft-ietf-oauth-client-id-metadata-document, section 3): https with a path, without dot segments, user name and
+// fragment.
+func IsDocument(clientID string) bool {
+	u, ok := plainURL(clientID)
+	return ok && u.Scheme == "https" && u.Hostname() != "" && len(u.Path) > 1 &&
+		!slices.ContainsFunc(strings.Split(u.Path, "/"), func(part string) bool { return part == "." || part == ".." })
+}
+
+// DocumentClient returns the client that a client ID metadata document describes, as it was fetched within the time of
+// its Cache-Control. The same document is always the same client of an application; SaveDocumentClient stores it. A
+// document that cannot be used is apierr.BadRequest with the reason.
+func (s *Clients) DocumentClient(ctx context.Context, application id.Ref, address string) (store.OpenIDClient, error) {
+	ref := documentRef{application, address}
+	fetch := func(ctx context.Context) (document, error) { return s.fetchDocument(ctx, ref) }
+	found, err := s.documents.Get(ctx, ref, fetch)
+	if err == nil && !s.Now().Before(found.until) {
+		found, err = s.documents.Refresh(ctx, ref, fetch)
+	}
+	if err != nil {
+		return found.client, err
+	}
+	return found.client, found.reason
+}
+
+// SaveDocumentClient stores the client of a client ID metadata document, so that its tokens and consents lead to it.
+// It does nothing for any other client.
+func (s *Clients) SaveDocumentClient(ctx context.Context, tx *store.Tx, c store.OpenIDClient) error {
+	if !IsDocument(c.ClientID) {
+		return nil
+	}
+	return tx.SaveOpenIDClient(ctx, c)
+}
+
+// fetchDocument fetches a document. Its error is one of ours: what the document or its server does wrong is the reason.
+func (s *Clients) fetchDocument(ctx context.Context, ref documentRef) (document, error) {
+	profile, err := s.profile(ctx, ref.application)
+	if err != nil {
+		return document{}, err
+	}
+	now := s.Now()
+	out := document{until: now.Add(leastDocumentAge)}
+	body, life, err := s.readDocument(ctx, ref.address)
+	if err != nil {
+		out.reason = apierr.BadRequest.Because("the client ID metadata document %s cannot be read: %s", ref.address, err)
+		return out, nil
+	}
+	out.until = now.Add(min(max(life, leastDocumentAge), mostDocumentAge))
+	out.client, err = ref.client(body, profile, now)
+	if apierr.IsRefusal(err) {
+		out.reason = apierr.BadRequest.Because("the client ID metadata document %s is not accepted: %s", ref.address,
+			apierr.From(err).Reason)
+		return out, nil
+	}
+	return out, err
+}
+
+// client is the client of the text of a document.
+func (ref documentRef) client(body []byte, profile string, now time.Time) (c store.OpenIDClient, err error) {
+	in, err := readMetadata(body, AuthNone)
+	if err != nil {
+		return c, err
+	}
+	var named struct {
+		ClientID string  `json:"client_id"`
+		Secret   *string `json:"client_secret"`
+	}
+	switch {
+	case json.Unmarshal(body, &named) != nil || named.ClientID != ref.address:
+		return c, refuseMetadata("invalid_client_metadata", "client_id must be the address of the document")
+	case named.Secret != nil:
+		return c, refuseMetadata("invalid_client_metadata", "a document has no client_secret")
+	}
+	sum := sha256.Sum256([]byte("client ID metadata document\n" + ref.application.Tenant.String() + "\n" +
+		ref.application.ID.String() + "\n" + ref.address))
+	c = store.OpenIDClient{
+		TenantID: ref.application.Tenant, ID: id.ID(sum[:len(id.ID{})]), ClientID: ref.address,
+		ApplicationID: ref.application.ID, Status: directoryapi.Enabled, CreatedAt: now, ModifiedAt: now,
+	}
+	// The user is told whose document it is: anyone may write any name into one.
+	in.Name = field.Some(strings.TrimSpace(in.Name.Value + " (" + strings.TrimPrefix(ref.address, "https://") + ")"))
+	if err := in.registeredClient(&c, profile); err != nil {
+		return c, err
+	}
+	if method := c.Settings.TokenEndpointAuthMethod; method != AuthNone && method != AuthKey {
+		return c, refuseMetadata("invalid_client_metadata", "token_endpoint_auth_method must be none or private_key_jwt")
+	}
+	return c, nil
+}
+
+// readDocument returns the text of a document, and for how long its server says that it may be used.
+func (s *Clients) readDocument(ctx context.Context, address string) ([]byte, time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	request.Header.Set("Accept", "application/json")
+	response, err := s.outbound.Do(request)
+	if err != nil {
+		return nil, 0, errors.New("its server cannot be reached")
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxMetadata+1))
+	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	switch {
+	case err != nil:
+		return nil, 0, errors.New("its server breaks off")
+	case response.StatusCode != http.StatusOK:
+		return nil, 0, errors.New("its server answers " + strconv.Itoa(response.StatusCode))
+	case kind != "application/json" && !strings.HasSuffix(kind, "+json"):
+		return nil, 0, errors.New("its Content-Type is not application/json")
+	case len(text) > maxMetadata:
+		return nil, 0, errors.New("it has more than 64 KiB")
+	}
+	return text, maxAgeOf(response.Header.Get("Cache-Control")), nil
+}
+
+// maxAgeOf returns the max-age of a Cache-Control; 0: none, or nothing may be kept.
+func maxAgeOf(control string) time.Duration {
+	var age time.Duration
+	for part := range strings.SplitSeq(strings.ToLower(control), ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		switch name {
+		case "no-store", "no-cache":
+			return 0
+		case "max-age":
+			seconds, err := strconv.ParseUint(strings.Trim(value, `"`), 10, 31)
+			if err != nil {
+				return 0
+			}
+			age = time.Duration(seconds) * time.Second
+		}
+	}
+	return age
+}
