@@ -282,10 +282,11 @@ func TestEveryDoorTakesEverySpelling(t *testing.T) {
 		"POST /v1/openIdProviders/{applicationId}": {
 			{"scopes": []e2e.Object{{"name": "orders", "groups": []e2e.Object{group}}}},
 		},
-		"POST /v1/groupMemberships":            {{"account": refer(account), "group": group}},
-		"POST /v1/accountLinks":                {{"leftAccount": refer(account), "rightAccount": refer(twin)}},
-		"POST /v1/accounts/{accountId}/phones": {{"number": "+12675555501"}},
-		"POST /v1/phones/{phoneId}":            {{"number": "+12675555557"}},
+		"POST /v1/openIdClients/{openIdClientId}/tokenPreviews": {{"account": refer(account)}},
+		"POST /v1/groupMemberships":                             {{"account": refer(account), "group": group}},
+		"POST /v1/accountLinks":                                 {{"leftAccount": refer(account), "rightAccount": refer(twin)}},
+		"POST /v1/accounts/{accountId}/phones":                  {{"number": "+12675555501"}},
+		"POST /v1/phones/{phoneId}":                             {{"number": "+12675555557"}},
 		"POST /v1/accounts/{accountId}/factors": {
 			{"type": "SMS", "phone": e2e.Object{"number": "+12675555502"}},
 			{"type": "SMS", "phone": refer(phone)},
