@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -14,9 +15,11 @@ import (
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/telemetry"
 	"github.com/doorward/doorward/services/oauth/relyingparty"
 	"github.com/doorward/doorward/services/oauth/store"
 )
@@ -257,6 +260,8 @@ func (s *Service) issueTokens(ctx context.Context, r request, allowed issue, acc
 		return nil
 	})
 	if errors.Is(err, errReplayed) {
+		telemetry.Audit(caller.WithTenant(ctx, t.TenantID), "tokenReuse", slog.String("application", t.ApplicationID.String()),
+			slog.String("openIdClient", t.ClientID.String()), slog.String("account", t.AccountID.String()))
 		err = s.Store.Tx(ctx, func(tx *store.Tx) error {
 			tx.EndOpenIDGrant(id.Ref{Tenant: t.TenantID, ID: t.GrantID})
 			return nil
