@@ -143,6 +143,7 @@ func TestClientIDMetadataDocumentsThatAreRefused(t *testing.T) {
 		"/secret":  {"client_secret": "x", "redirect_uris": redirects},
 		"/basic":   {"token_endpoint_auth_method": "client_secret_basic", "redirect_uris": redirects},
 		"/grant":   {"grant_types": []string{"client_credentials"}, "redirect_uris": redirects},
+		"/device":  {"grant_types": []string{"urn:ietf:params:oauth:grant-type:device_code"}},
 		"/none":    {},
 		"/script":  {"redirect_uris": []string{"javascript:alert(1)"}},
 		"/large":   {"client_name": strings.Repeat("x", 70_000), "redirect_uris": redirects},
@@ -154,7 +155,7 @@ func TestClientIDMetadataDocumentsThatAreRefused(t *testing.T) {
 			Parameters: map[string][]string{"client_id": {address}}})
 		return err
 	}
-	for _, path := range []string{"/other", "/secret", "/basic", "/grant", "/none", "/script", "/large", "/longest", "/gone"} {
+	for _, path := range []string{"/other", "/secret", "/basic", "/grant", "/device", "/none", "/script", "/large", "/longest", "/gone"} {
 		before := s.served.Load()
 		err := ask(s.URL + path)
 		if apierr.From(err).Fields["error"] != "invalid_request" || !strings.Contains(apierr.From(err).Reason, path) {

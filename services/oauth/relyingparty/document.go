@@ -126,6 +126,9 @@ func (ref documentRef) client(body []byte, profile string, now time.Time) (c sto
 	if method := c.Settings.TokenEndpointAuthMethod; method != AuthNone && method != AuthKey {
 		return c, refuseMetadata("invalid_client_metadata", "token_endpoint_auth_method must be none or private_key_jwt")
 	}
+	if slices.Contains(c.Settings.GrantTypes, GrantDevice) { // it is stored when a user has logged in, not before
+		return c, refuseMetadata("invalid_client_metadata", "grant_types may have authorization_code or refresh_token")
+	}
 	return c, nil
 }
 
