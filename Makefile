@@ -108,7 +108,7 @@ e2e-chart: ## try login, tokens, mails and a hosted page on processes started fr
 	@DOORWARD_E2E_BIN=$(BIN) DOORWARD_E2E_SHAPE=chart .ci/test -count 1 -timeout 15m $(ARGS) -run '$(CHARTRUN)' ./deploy/e2e
 
 .PHONY: e2e-connectors
-e2e-connectors: ## try both shapes with Keycloak, node-oidc-provider, pysaml2, slapd and Samba
+e2e-connectors: ## try both shapes with Keycloak, node-oidc-provider, pysaml2, slapd, Samba and the relying parties of docs/connect
 	@$(SETUP) postgresql redis kafka chromium connectors
 	@go build -o $(BIN)/ $(COMMANDS)
 	@DOORWARD_E2E_BIN=$(BIN) .ci/test -count 1 -timeout 15m $(ARGS) ./deploy/e2e/connectors

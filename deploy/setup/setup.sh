@@ -5,9 +5,9 @@
 #   setup.sh postgresql chromium redis kafka pgbouncer prometheus axe-core | all
 #                                                          find or install
 #   setup.sh connectors                                    the servers of make e2e-connectors:
-#                                                          keycloak slapd samba xmlsec1 pysaml2 oidc-provider
-#   setup.sh where kafka | axe-core | keycloak | pysaml2 | oidc-provider
-#                                                          print the folder that it lies in
+#                                                          keycloak slapd samba xmlsec1 pysaml2 oidc-provider,
+#                                                          and the relying parties: openid-client
+#   setup.sh where kafka | axe-core | keycloak | …         print the folder that something fetched lies in
 #
 # What is found is passed over in silence. What is missing is announced, then
 # installed by apt-get, as root or through a sudo that asks nothing. Where that
@@ -21,8 +21,8 @@ export LC_ALL=C
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 script=$here/setup.sh
-connectors=(keycloak slapd samba xmlsec1 pysaml2 oidc-provider)
-fetched=(kafka axe-core keycloak pysaml2 oidc-provider) # not from the distribution
+connectors=(keycloak slapd samba xmlsec1 pysaml2 oidc-provider openid-client)
+fetched=(kafka axe-core keycloak pysaml2 oidc-provider openid-client) # not from the distribution
 known=(postgresql chromium redis pgbouncer prometheus jq java maven python node "${fetched[@]}" slapd samba xmlsec1)
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # Debian keeps slapd and samba there, off a user's PATH
 
@@ -83,6 +83,7 @@ found_axe-core() { [[ -d $(folder axe-core) ]]; }
 found_keycloak() { found_java && [[ -d $(folder keycloak) ]]; }
 found_pysaml2() { found_python && [[ -d $(folder pysaml2) ]]; }
 found_oidc-provider() { found_node && [[ -d $(folder oidc-provider) ]]; }
+found_openid-client() { found_node && [[ -d $(folder openid-client) ]]; }
 
 # needs names what has to be there before something is fetched and run.
 needs_kafka() { echo java maven; }
@@ -90,6 +91,7 @@ needs_axe-core() { echo node; }
 needs_keycloak() { echo java maven; }
 needs_pysaml2() { echo python; }
 needs_oidc-provider() { echo node; }
+needs_openid-client() { echo node; }
 
 # The versions stand in the files that the package managers read.
 version_kafka() { sed -nE 's:.*<kafka\.version>(.*)</kafka\.version>.*:\1:p' "$here/pom.xml"; }
@@ -97,6 +99,7 @@ version_axe-core() { sed -nE 's:.*"axe-core"\: "([0-9.]+)".*:\1:p' "$here/axe-co
 version_keycloak() { sed -nE 's:.*<keycloak\.version>(.*)</keycloak\.version>.*:\1:p' "$here/pom.xml"; }
 version_pysaml2() { sed -nE 's:^pysaml2==::p' "$here/requirements.txt"; }
 version_oidc-provider() { sed -nE 's:.*"oidc-provider"\: "([0-9.]+)".*:\1:p' "$here/package.json"; }
+version_openid-client() { sed -nE 's:.*"openid-client"\: "([0-9.]+)".*:\1:p' "$here/openid-client/package.json"; }
 
 # folder is where something fetched lies.
 folder() {
@@ -294,10 +297,14 @@ fill_kafka() { # 45 MB of jars from Maven Central
 		-DincludeScope=runtime -DoutputDirectory="$1"
 }
 
-fill_axe-core() { # from the npm registry, by the checksums of the lock file
-	cp "$here/axe-core/package.json" "$here/axe-core/package-lock.json" "$1"
-	npm ci --prefix "$1" --ignore-scripts --no-audit --no-fund --loglevel=error
+# npm_ci fetches from the npm registry, by the checksums of the lock file.
+npm_ci() {
+	cp "$1/package.json" "$1/package-lock.json" "$2"
+	npm ci --prefix "$2" --ignore-scripts --no-audit --no-fund --loglevel=error
 }
+
+fill_axe-core() { npm_ci "$here/axe-core" "$1"; }
+fill_openid-client() { npm_ci "$here/openid-client" "$1"; }
 
 # fill_keycloak unpacks the distribution (176 MB from Maven Central) and lets it
 # compile its settings, which takes longer than its start.
@@ -318,10 +325,7 @@ fill_pysaml2() { # from PyPI
 	"$1/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --requirement "$here/requirements.txt"
 }
 
-fill_oidc-provider() { # from the npm registry, by the checksums of the lock file
-	cp "$here/package.json" "$here/package-lock.json" "$1"
-	npm ci --prefix "$1" --ignore-scripts --no-audit --no-fund --loglevel=error
-}
+fill_oidc-provider() { npm_ci "$here" "$1"; }
 
 # ----------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 // Package connectors is the interoperability tests of the connectors to other directories,
 // with third-party servers: Keycloak and node-oidc-provider as OpenID providers, Keycloak
 // and pysaml2 on both sides of SAML, slapd (OpenLDAP) and Samba (Active Directory) as LDAP
-// servers. Nothing of the product is imported.
+// servers, and the code of the pages in docs/connect as relying parties. Nothing of the
+// product is imported.
 //
 // The package itself starts these servers: each on loopback, in a folder of its
 // own, with certificates of one authority (harness.Authority), and ended with the

@@ -1,0 +1,72 @@
+package connectors
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/doorward/doorward/deploy/e2e/harness"
+)
+
+// RelyingParty is an application that signs its users in at Doorward: the code of a page of
+// docs/connect, which reads its settings from the environment and listens on localhost.
+type RelyingParty struct {
+	Port             int
+	Issuer           string
+	ClientID, Secret string
+	CAFile           string // authorities that it trusts, in PEM
+}
+
+// URL is its home page, without a slash at its end.
+func (p RelyingParty) URL() string { return "http://localhost:" + strconv.Itoa(p.Port) }
+
+// StartNode runs docs/connect/node.md for one test.
+func (p RelyingParty) StartNode(t testing.TB) {
+	t.Helper()
+	node, err := harness.Program("node", "connectors")
+	must(t, err)
+	modules, err := harness.Fetched("openid-client")
+	must(t, err)
+	dir := t.TempDir()
+	must(t, os.Symlink(filepath.Join(modules, "node_modules"), filepath.Join(dir, "node_modules")))
+	p.start(t, dir, []string{"NODE_EXTRA_CA_CERTS=" + p.CAFile}, node, write(t, dir, "shop.mjs", PageBlock(t, "node.md", "js")))
+}
+
+// start runs a program for one test, and returns when it shows its home page.
+func (p RelyingParty) start(t testing.TB, dir string, env []string, path string, args ...string) {
+	t.Helper()
+	name := filepath.Base(path)
+	ready := func(ctx context.Context) error { return harness.AnswersOK(ctx, http.DefaultClient, p.URL()) }
+	daemon := harness.NewDaemon(name, filepath.Join(dir, name+".log"), ready, path, args...)
+	daemon.Setenv("ISSUER="+p.Issuer, "CLIENT_ID="+p.ClientID, "CLIENT_SECRET="+p.Secret, "PORT="+strconv.Itoa(p.Port))
+	daemon.Setenv(env...)
+	serve(t, daemon)
+}
+
+// write writes a file of a folder, and returns its path.
+func write(t testing.TB, dir, name, content string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	must(t, os.WriteFile(path, []byte(content), 0o600))
+	return path
+}
+
+// PageBlock is the one block of a language in a page of docs/connect.
+func PageBlock(t testing.TB, page, language string) string {
+	t.Helper()
+	root, err := harness.Root()
+	must(t, err)
+	content, err := os.ReadFile(filepath.Join(root, "docs", "connect", page))
+	must(t, err)
+	fence := "\n```" + language + "\n"
+	_, after, found := strings.Cut(string(content), fence)
+	block, _, closed := strings.Cut(after, "\n```\n")
+	if !found || !closed || strings.Count(string(content), fence) != 1 {
+		t.Fatalf("docs/connect/%s does not have one block of %s", page, language)
+	}
+	return block + "\n"
+}

@@ -1,0 +1,120 @@
+package connectors_test
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/doorward/doorward/deploy/e2e"
+	"github.com/doorward/doorward/deploy/e2e/connectors"
+	"github.com/doorward/doorward/deploy/e2e/harness"
+)
+
+// openIDIssuer is the application as an OpenID provider.
+func openIDIssuer(t *testing.T, application e2e.Object) string {
+	t.Helper()
+	return client.Get(t, application.Link(t, "openIdProvider")).Text("issuer")
+}
+
+// newOpenIDClient registers a client of the application, and returns it with a secret.
+func newOpenIDClient(t *testing.T, application, fields e2e.Object) (registered e2e.Object, secret string) {
+	t.Helper()
+	registered = client.Create(t, application.Link(t, "openIdClients"), fields)
+	return registered, client.Create(t, registered.Href()+"/secrets", e2e.Object{}).Text("secret")
+}
+
+// overTLS is the address of a server with a certificate of the authority, which passes requests on.
+func overTLS(t *testing.T, address string) string {
+	t.Helper()
+	target, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, key, err := authority.Issue(t.TempDir(), "127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(httputil.NewSingleHostReverseProxy(target))
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// logIn fills in the hosted login page.
+func (b *browser) logIn(account e2e.Object) {
+	b.Helper()
+	b.fill("login", account.Text("email"))
+	b.fill("password", e2e.Password)
+	b.do(chromedp.Click(chromedp.CSS("button[type=submit]")))
+}
+
+// awaitText waits until the page has a text.
+func (b *browser) awaitText(text string) {
+	b.Helper()
+	b.awaitTrue(fmt.Sprintf("document.body?.innerText.includes(%q)", text))
+}
+
+// The code of the pages in docs/connect signs a user in and out. Some end their own session when
+// Doorward ends its one (back-channel logout).
+func TestTheCodeOfThePagesSignsUsersIn(t *testing.T) {
+	for name, party := range map[string]struct {
+		start       func(connectors.RelyingParty, testing.TB)
+		backChannel bool
+	}{
+		"openid-client": {connectors.RelyingParty.StartNode, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fixture := client.NewFixture(t)
+			account := client.Register(t, fixture.Directory.Link(t, "accounts"))
+			p := connectors.RelyingParty{
+				Port: harness.FreePort(), Issuer: openIDIssuer(t, fixture.Application), CAFile: client.Key.CAFile,
+			}
+			fields := e2e.Object{"name": name, "redirectUris": []string{p.URL() + "/callback"}, "postLogoutRedirectUris": []string{p.URL() + "/"}}
+			if party.backChannel {
+				fields["backchannelLogoutUri"] = overTLS(t, p.URL()) + "/backchannel"
+			}
+			var registered e2e.Object
+			registered, p.Secret = newOpenIDClient(t, fixture.Application, fields)
+			p.ClientID = registered.Text("clientId")
+			party.start(p, t)
+
+			b := openBrowser(t)
+			b.do(chromedp.Navigate(p.URL()))
+			b.follow("Sign in")
+			b.logIn(account)
+			b.awaitText("Signed in as " + account.Text("email"))
+
+			b.follow("Sign out")
+			b.awaitTrue("location.href === '" + p.URL() + "/'")
+			b.follow("Sign in")
+			b.logIn(account) // the session has ended at Doorward too
+			b.awaitText("Signed in as " + account.Text("email"))
+			if !party.backChannel {
+				return
+			}
+
+			client.Delete(t, account.Href()+"/sessions")
+			err := e2e.Await(t.Context(), "the end of the session", func(context.Context) error {
+				b.do(chromedp.Navigate(p.URL()))
+				if text := b.text("document.body.innerText"); text != "Sign in" {
+					return fmt.Errorf("the page says %q", text)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
