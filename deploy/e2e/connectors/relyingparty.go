@@ -36,6 +36,16 @@ func (p RelyingParty) StartNode(t testing.TB) {
 	p.start(t, dir, []string{"NODE_EXTRA_CA_CERTS=" + p.CAFile}, node, write(t, dir, "shop.mjs", PageBlock(t, "node.md", "js")))
 }
 
+// StartPython runs docs/connect/python.md for one test.
+func (p RelyingParty) StartPython(t testing.TB) {
+	t.Helper()
+	venv, err := harness.Fetched("authlib")
+	must(t, err)
+	dir := t.TempDir()
+	p.start(t, dir, []string{"REQUESTS_CA_BUNDLE=" + p.CAFile}, filepath.Join(venv, "bin", "python"), "-u",
+		write(t, dir, "shop.py", PageBlock(t, "python.md", "python")))
+}
+
 // start runs a program for one test, and returns when it shows its home page.
 func (p RelyingParty) start(t testing.TB, dir string, env []string, path string, args ...string) {
 	t.Helper()

@@ -73,6 +73,7 @@ func TestTheCodeOfThePagesSignsUsersIn(t *testing.T) {
 		backChannel bool
 	}{
 		"openid-client": {connectors.RelyingParty.StartNode, true},
+		"Authlib":       {connectors.RelyingParty.StartPython, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fixture := client.NewFixture(t)
