@@ -6,7 +6,7 @@
 #                                                          find or install
 #   setup.sh connectors                                    the servers of make e2e-connectors:
 #                                                          keycloak slapd samba xmlsec1 pysaml2 oidc-provider,
-#                                                          and the relying parties: openid-client authlib
+#                                                          and the relying parties: openid-client authlib oauth2-proxy
 #   setup.sh where kafka | axe-core | keycloak | …         print the folder that something fetched lies in
 #
 # What is found is passed over in silence. What is missing is announced, then
@@ -21,8 +21,8 @@ export LC_ALL=C
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 script=$here/setup.sh
-connectors=(keycloak slapd samba xmlsec1 pysaml2 oidc-provider openid-client authlib)
-fetched=(kafka axe-core keycloak pysaml2 oidc-provider openid-client authlib) # not from the distribution
+connectors=(keycloak slapd samba xmlsec1 pysaml2 oidc-provider openid-client authlib oauth2-proxy)
+fetched=(kafka axe-core keycloak pysaml2 oidc-provider openid-client authlib oauth2-proxy) # not from the distribution
 known=(postgresql chromium redis pgbouncer prometheus jq java maven python node "${fetched[@]}" slapd samba xmlsec1)
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # Debian keeps slapd and samba there, off a user's PATH
 
@@ -84,6 +84,7 @@ found_keycloak() { found_java && [[ -d $(folder keycloak) ]]; }
 found_pysaml2() { found_python && [[ -d $(folder pysaml2) ]]; }
 found_oidc-provider() { found_node && [[ -d $(folder oidc-provider) ]]; }
 found_openid-client() { found_node && [[ -d $(folder openid-client) ]]; }
+found_oauth2-proxy() { [[ -d $(folder oauth2-proxy) ]]; }
 found_authlib() { found_python && [[ -d $(folder authlib) ]]; }
 
 # needs names what has to be there before something is fetched and run.
@@ -94,6 +95,7 @@ needs_pysaml2() { echo python; }
 needs_oidc-provider() { echo node; }
 needs_openid-client() { echo node; }
 needs_authlib() { echo python; }
+needs_oauth2-proxy() { :; } # Go is there
 
 # The versions stand in the files that the package managers read.
 version_kafka() { sed -nE 's:.*<kafka\.version>(.*)</kafka\.version>.*:\1:p' "$here/pom.xml"; }
@@ -103,6 +105,7 @@ version_pysaml2() { sed -nE 's:^pysaml2==::p' "$here/requirements.txt"; }
 version_oidc-provider() { sed -nE 's:.*"oidc-provider"\: "([0-9.]+)".*:\1:p' "$here/package.json"; }
 version_openid-client() { sed -nE 's:.*"openid-client"\: "([0-9.]+)".*:\1:p' "$here/openid-client/package.json"; }
 version_authlib() { sed -nE 's:^Authlib==::p' "$here/authlib/requirements.txt"; }
+version_oauth2-proxy() { sed -nE 's:^\tgithub.com/oauth2-proxy/oauth2-proxy/v7 v([0-9.]+).*:\1:p' "$here/oauth2-proxy/go.mod"; }
 
 # folder is where something fetched lies.
 folder() {
@@ -331,6 +334,10 @@ pip_install() {
 
 fill_pysaml2() { pip_install "$here/requirements.txt" "$1"; }
 fill_authlib() { pip_install "$here/authlib/requirements.txt" "$1"; }
+
+fill_oauth2-proxy() { # from the module proxy, by the checksums of go.sum; takes a minute
+	(cd "$here/oauth2-proxy" && GOWORK=off go build -o "$1/oauth2-proxy" github.com/oauth2-proxy/oauth2-proxy/v7)
+}
 
 fill_oidc-provider() { npm_ci "$here" "$1"; }
 

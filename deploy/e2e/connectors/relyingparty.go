@@ -2,7 +2,9 @@ package connectors
 
 import (
 	"context"
+	"crypto/rand"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -44,6 +46,27 @@ func (p RelyingParty) StartPython(t testing.TB) {
 	dir := t.TempDir()
 	p.start(t, dir, []string{"REQUESTS_CA_BUNDLE=" + p.CAFile}, filepath.Join(venv, "bin", "python"), "-u",
 		write(t, dir, "shop.py", PageBlock(t, "python.md", "python")))
+}
+
+// StartProxy runs oauth2-proxy for one test, with the settings of docs/connect/oauth2-proxy.md, before a
+// program at an address. Browsers reach it at the address outside.
+func (p RelyingParty) StartProxy(t testing.TB, outside, program string) {
+	t.Helper()
+	folder, err := harness.Fetched("oauth2-proxy")
+	must(t, err)
+	issuer, err := url.Parse(p.Issuer)
+	must(t, err)
+	dir := t.TempDir()
+	settings := strings.NewReplacer(
+		"id.example.com", issuer.Host, "ISSUER", p.Issuer, "CLIENT_ID", p.ClientID, "CLIENT_SECRET", p.Secret, "COOKIE_SECRET", rand.Text()+"234567",
+		"https://wiki.example.com", outside, "127.0.0.1:4180", "127.0.0.1:"+strconv.Itoa(p.Port),
+		"http://127.0.0.1:8080/", program, `"ca.pem"`, strconv.Quote(p.CAFile),
+	).Replace(PageBlock(t, "oauth2-proxy.md", "toml"))
+	ready := func(ctx context.Context) error {
+		return harness.AnswersOK(ctx, http.DefaultClient, "http://127.0.0.1:"+strconv.Itoa(p.Port)+"/ping")
+	}
+	serve(t, harness.NewDaemon("oauth2-proxy", filepath.Join(dir, "oauth2-proxy.log"), ready,
+		filepath.Join(folder, "oauth2-proxy"), "--config", write(t, dir, "oauth2-proxy.cfg", settings)))
 }
 
 // start runs a program for one test, and returns when it shows its home page.
