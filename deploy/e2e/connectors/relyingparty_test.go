@@ -1,14 +1,20 @@
 package connectors_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"os/exec"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -166,5 +172,45 @@ func TestOAuth2ProxyProtectsAPage(t *testing.T) {
 			b.logIn(newAccount(t, status))
 			b.awaitText("403")
 		})
+	}
+}
+
+// The script of docs/connect/device.md gets tokens while its user logs in elsewhere.
+func TestAScriptSignsItsUserInByACode(t *testing.T) {
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Directory.Link(t, "accounts"))
+	registered := client.Create(t, fixture.Application.Link(t, "openIdClients"), e2e.Object{
+		"name": "script", "applicationType": "native", "responseTypes": []string{},
+		"grantTypes": []string{"urn:ietf:params:oauth:grant-type:device_code", "refresh_token"},
+	})
+	script := exec.CommandContext(t.Context(), "bash", "-c", connectors.PageBlock(t, "device.md", "sh"))
+	script.Env = append(os.Environ(), "ISSUER="+openIDIssuer(t, fixture.Application), "CLIENT_ID="+registered.Text("clientId"),
+		"CA_FILE="+client.Key.CAFile)
+	var userInfo bytes.Buffer
+	script.Stdout = &userInfo
+	said, err := script.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := script.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var page, code string
+	if _, err := fmt.Fscanf(said, "Open %s and type %s\n", &page, &code); err != nil {
+		t.Fatal(err)
+	}
+	b := openBrowser(t)
+	b.do(chromedp.Navigate(page))
+	b.fill("user_code", strings.TrimSuffix(code, "."))
+	b.do(chromedp.Click(chromedp.CSS("button[type=submit]")))
+	b.logIn(account)
+	b.awaitTrue("document.querySelector('button[name=allow]') !== null")
+	b.do(chromedp.Click(chromedp.CSS("button[name=allow]")))
+	rest, err := io.ReadAll(said)
+	if err := errors.Join(err, script.Wait()); err != nil {
+		t.Fatalf("%v: %s", err, rest)
+	}
+	if !strings.Contains(userInfo.String(), account.Text("email")) {
+		t.Errorf("the script printed %s", &userInfo)
 	}
 }
