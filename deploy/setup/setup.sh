@@ -7,6 +7,7 @@
 #   setup.sh connectors                                    the servers of make e2e-connectors:
 #                                                          keycloak slapd samba xmlsec1 pysaml2 oidc-provider,
 #                                                          and the relying parties: openid-client authlib oauth2-proxy
+#                                                          spring
 #   setup.sh where kafka | axe-core | keycloak | …         print the folder that something fetched lies in
 #
 # What is found is passed over in silence. What is missing is announced, then
@@ -21,9 +22,9 @@ export LC_ALL=C
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 script=$here/setup.sh
-connectors=(keycloak slapd samba xmlsec1 pysaml2 oidc-provider openid-client authlib oauth2-proxy)
-fetched=(kafka axe-core keycloak pysaml2 oidc-provider openid-client authlib oauth2-proxy) # not from the distribution
-known=(postgresql chromium redis pgbouncer prometheus jq java maven python node "${fetched[@]}" slapd samba xmlsec1)
+connectors=(keycloak slapd samba xmlsec1 pysaml2 oidc-provider openid-client authlib oauth2-proxy spring)
+fetched=(kafka axe-core keycloak pysaml2 oidc-provider openid-client authlib oauth2-proxy spring) # not from the distribution
+known=(postgresql chromium redis pgbouncer prometheus jq java jdk maven python node "${fetched[@]}" slapd samba xmlsec1)
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # Debian keeps slapd and samba there, off a user's PATH
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -68,6 +69,8 @@ found_java() {
 	((${version:-0} >= 17))
 }
 
+found_jdk() { found_java && have javac; }
+
 found_node() {
 	local version
 	have node && have npm || return 1
@@ -84,6 +87,7 @@ found_keycloak() { found_java && [[ -d $(folder keycloak) ]]; }
 found_pysaml2() { found_python && [[ -d $(folder pysaml2) ]]; }
 found_oidc-provider() { found_node && [[ -d $(folder oidc-provider) ]]; }
 found_openid-client() { found_node && [[ -d $(folder openid-client) ]]; }
+found_spring() { found_jdk && [[ -d $(folder spring) ]]; }
 found_oauth2-proxy() { [[ -d $(folder oauth2-proxy) ]]; }
 found_authlib() { found_python && [[ -d $(folder authlib) ]]; }
 
@@ -95,6 +99,7 @@ needs_pysaml2() { echo python; }
 needs_oidc-provider() { echo node; }
 needs_openid-client() { echo node; }
 needs_authlib() { echo python; }
+needs_spring() { echo jdk maven; }
 needs_oauth2-proxy() { :; } # Go is there
 
 # The versions stand in the files that the package managers read.
@@ -106,6 +111,7 @@ version_oidc-provider() { sed -nE 's:.*"oidc-provider"\: "([0-9.]+)".*:\1:p' "$h
 version_openid-client() { sed -nE 's:.*"openid-client"\: "([0-9.]+)".*:\1:p' "$here/openid-client/package.json"; }
 version_authlib() { sed -nE 's:^Authlib==::p' "$here/authlib/requirements.txt"; }
 version_oauth2-proxy() { sed -nE 's:^\tgithub.com/oauth2-proxy/oauth2-proxy/v7 v([0-9.]+).*:\1:p' "$here/oauth2-proxy/go.mod"; }
+version_spring() { sed -nE '/spring-boot-starter-parent/,$ s:.*<version>(.*)</version>.*:\1:p' "$here/spring/pom.xml" | head -n1; }
 
 # folder is where something fetched lies.
 folder() {
@@ -128,6 +134,7 @@ packages_python() { echo python3 python3-venv; }
 packages_node() { echo nodejs npm; }
 packages_jq() { echo jq; }
 packages_maven() { echo maven; }
+packages_jdk() { packages_java | sed 's/-jre-/-jdk-/'; }
 
 # A broker needs Java 17; the default of an older release may be 11.
 packages_java() {
@@ -236,7 +243,7 @@ install_as_root() {
 elsewhere() {
 	if have dnf; then
 		echo "sudo dnf install $*" |
-			sed 's/postgresql/postgresql-server postgresql-contrib/; s/slapd/openldap-servers openldap-clients/; s/samba/samba-dc/; s/java/java-21-openjdk-headless/; s/\<node\>/nodejs npm/; s/python/python3/'
+			sed 's/postgresql/postgresql-server postgresql-contrib/; s/slapd/openldap-servers openldap-clients/; s/samba/samba-dc/; s/java/java-21-openjdk-headless/; s/\<jdk\>/java-21-openjdk-devel/; s/\<node\>/nodejs npm/; s/python/python3/'
 	elif have pacman; then
 		echo "sudo pacman -S $*"
 	elif have zypper; then
@@ -244,7 +251,7 @@ elsewhere() {
 	elif have apk; then
 		echo "apk add $*" | sed 's/postgresql/postgresql postgresql-contrib/'
 	elif have brew; then
-		echo "brew install $*" | sed 's/postgresql/postgresql@17/; s/slapd/openldap/; s/java/openjdk/; s/chromium/--cask chromium/'
+		echo "brew install $*" | sed 's/postgresql/postgresql@17/; s/slapd/openldap/; s/java/openjdk/; s/\<jdk\>/openjdk/; s/chromium/--cask chromium/'
 	elif [[ $(uname) == Darwin ]]; then
 		echo "brew install $* (Homebrew is at https://brew.sh)" | sed 's/postgresql/postgresql@17/'
 	else
@@ -296,12 +303,19 @@ fetch() {
 	say "ok: $1"
 }
 
-maven() { mvn -q -B -C -f "$here/pom.xml" "$@"; }
-
-fill_kafka() { # 45 MB of jars from Maven Central
-	maven org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies \
-		-DincludeScope=runtime -DoutputDirectory="$1"
+maven() { # FOLDER of pom.xml, arguments
+	local folder=$1
+	shift
+	mvn -q -B -C -f "$folder/pom.xml" "$@"
 }
+
+# copy_jars fetches what a pom.xml names, from Maven Central.
+copy_jars() {
+	maven "$1" org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$2"
+}
+
+fill_kafka() { copy_jars "$here" "$1"; }         # 45 MB
+fill_spring() { copy_jars "$here/spring" "$1"; } # 26 MB
 
 # npm_ci fetches from the npm registry, by the checksums of the lock file.
 npm_ci() {
@@ -318,7 +332,7 @@ fill_keycloak() {
 	local version archive
 	version=$(version_keycloak)
 	archive=$1/keycloak-quarkus-dist-$version.tar.gz
-	maven org.apache.maven.plugins:maven-dependency-plugin:copy \
+	maven "$here" org.apache.maven.plugins:maven-dependency-plugin:copy \
 		-Dartifact="org.keycloak:keycloak-quarkus-dist:$version:tar.gz" -DoutputDirectory="$1" -Dmdep.useBaseVersion=true
 	echo "$(sed -nE 's:.*<keycloak\.sha256>(.*)</keycloak\.sha256>.*:\1:p' "$here/pom.xml")  $archive" | sha256sum --check --quiet
 	tar -xzf "$archive" -C "$1" --strip-components=1 --no-same-owner

@@ -48,6 +48,27 @@ func (p RelyingParty) StartPython(t testing.TB) {
 		write(t, dir, "shop.py", PageBlock(t, "python.md", "python")))
 }
 
+// StartJava compiles docs/connect/java.md and runs it for one test.
+func (p RelyingParty) StartJava(t testing.TB) {
+	t.Helper()
+	java, err := harness.Program("java", "connectors")
+	must(t, err)
+	libraries, err := harness.Fetched("spring")
+	must(t, err)
+	dir := t.TempDir()
+	classpath := dir + string(filepath.ListSeparator) + filepath.Join(libraries, "*")
+	write(t, dir, "application.yml", PageBlock(t, "java.md", "yaml"))
+	_, err = command(t.Context(), nil, "", "javac", "-parameters", "-cp", classpath, "-d", dir,
+		write(t, dir, "Shop.java", PageBlock(t, "java.md", "java")))
+	must(t, err)
+	trust := filepath.Join(dir, "trust.p12")
+	_, err = command(t.Context(), nil, "", "keytool", "-importcert", "-noprompt", "-alias", "doorward", "-file", p.CAFile,
+		"-keystore", trust, "-storepass", "changeit")
+	must(t, err)
+	p.start(t, dir, nil, java, "-Xmx256m", "-XX:TieredStopAtLevel=1", "-Djavax.net.ssl.trustStore="+trust,
+		"-Djavax.net.ssl.trustStorePassword=changeit", "-cp", classpath, "shop.Shop")
+}
+
 // StartProxy runs oauth2-proxy for one test, with the settings of docs/connect/oauth2-proxy.md, before a
 // program at an address. Browsers reach it at the address outside.
 func (p RelyingParty) StartProxy(t testing.TB, outside, program string) {

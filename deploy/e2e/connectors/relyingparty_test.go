@@ -52,7 +52,10 @@ func overTLS(t *testing.T, address string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewUnstartedServer(httputil.NewSingleHostReverseProxy(target))
+	server := httptest.NewUnstartedServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.SetXForwarded()
+	}})
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	server.StartTLS()
 	t.Cleanup(server.Close)
@@ -78,10 +81,12 @@ func (b *browser) awaitText(text string) {
 func TestTheCodeOfThePagesSignsUsersIn(t *testing.T) {
 	for name, party := range map[string]struct {
 		start       func(connectors.RelyingParty, testing.TB)
-		backChannel bool
+		callback    string
+		backChannel string // "": it has none
 	}{
-		"openid-client": {connectors.RelyingParty.StartNode, true},
-		"Authlib":       {connectors.RelyingParty.StartPython, true},
+		"openid-client":   {connectors.RelyingParty.StartNode, "/callback", "/backchannel"},
+		"Authlib":         {connectors.RelyingParty.StartPython, "/callback", "/backchannel"},
+		"Spring Security": {connectors.RelyingParty.StartJava, "/login/oauth2/code/doorward", "/logout/connect/back-channel/doorward"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fixture := client.NewFixture(t)
@@ -89,9 +94,9 @@ func TestTheCodeOfThePagesSignsUsersIn(t *testing.T) {
 			p := connectors.RelyingParty{
 				Port: harness.FreePort(), Issuer: openIDIssuer(t, fixture.Application), CAFile: client.Key.CAFile,
 			}
-			fields := e2e.Object{"name": name, "redirectUris": []string{p.URL() + "/callback"}, "postLogoutRedirectUris": []string{p.URL() + "/"}}
-			if party.backChannel {
-				fields["backchannelLogoutUri"] = overTLS(t, p.URL()) + "/backchannel"
+			fields := e2e.Object{"name": name, "redirectUris": []string{p.URL() + party.callback}, "postLogoutRedirectUris": []string{p.URL() + "/"}}
+			if party.backChannel != "" {
+				fields["backchannelLogoutUri"] = overTLS(t, p.URL()) + party.backChannel
 			}
 			var registered e2e.Object
 			registered, p.Secret = newOpenIDClient(t, fixture.Application, fields)
@@ -109,7 +114,7 @@ func TestTheCodeOfThePagesSignsUsersIn(t *testing.T) {
 			b.follow("Sign in")
 			b.logIn(account) // the session has ended at Doorward too
 			b.awaitText("Signed in as " + account.Text("email"))
-			if !party.backChannel {
+			if party.backChannel == "" {
 				return
 			}
 
