@@ -47,8 +47,8 @@ var keycloakJava = []string{
 }
 
 // StartKeycloak runs the distribution that setup.sh has fetched, on a port of
-// 127.0.0.1, with its database in memory.
-func StartKeycloak(ctx context.Context, dir string, authority *harness.Authority) (*Keycloak, error) {
+// 127.0.0.1, with its database in memory. It trusts the authority and that of Doorward (a file in PEM).
+func StartKeycloak(ctx context.Context, dir string, authority *harness.Authority, doorward string) (*Keycloak, error) {
 	java, err := harness.Program("java", "connectors")
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func StartKeycloak(ctx context.Context, dir string, authority *harness.Authority
 		"start", "--optimized", "--import-realm", "--cache=local",
 		"--hostname="+k.URL, "--http-host=127.0.0.1", "--https-port="+port, "--http-management-port="+management,
 		"--https-certificate-file="+cert, "--https-certificate-key-file="+key,
-		"--truststore-paths="+authority.CAFile)
+		"--truststore-paths="+authority.CAFile+","+doorward)
 	ready := answersOK(k.client, k.Issuer()+"/.well-known/openid-configuration")
 	k.Daemon = harness.NewDaemon("keycloak", filepath.Join(dir, "keycloak.log"), ready, java, args...)
 	k.Setenv("KC_BOOTSTRAP_ADMIN_USERNAME=admin", "KC_BOOTSTRAP_ADMIN_PASSWORD="+k.password)

@@ -24,10 +24,10 @@ var (
 	client    *e2e.Client        // speaks with it
 	keyFile   string             // of that deployment
 	authority *harness.Authority // trusted by the deployment besides the system's
-	shared    sharedServers
+	shared    *sharedServers     // of that deployment: they trust its certificate
 )
 
-// sharedServers are started at most once, by the first scenario that needs them.
+// sharedServers are started at most once for each deployment, by the first scenario that needs them.
 type sharedServers struct {
 	dir string
 
@@ -41,7 +41,8 @@ func keycloak(t testing.TB) *connectors.Keycloak {
 	t.Helper()
 	shared.once.Do(func() {
 		// It outlives the test that asks first.
-		shared.keycloak, shared.err = connectors.StartKeycloak(context.WithoutCancel(t.Context()), filepath.Join(shared.dir, "keycloak"), authority)
+		ctx, dir := context.WithoutCancel(t.Context()), filepath.Join(shared.dir, "keycloak")
+		shared.keycloak, shared.err = connectors.StartKeycloak(ctx, dir, authority, client.Key.CAFile)
 	})
 	if shared.err != nil {
 		t.Fatal(shared.err)
@@ -69,8 +70,6 @@ func run(m *testing.M, dir string) (status int, err error) {
 	if authority, err = harness.NewAuthority(dir); err != nil {
 		return 1, err
 	}
-	shared.dir = dir
-	defer func() { shared.stop(status != 0) }()
 	modes := []string{"standalone", "distributed"}
 	if only := os.Getenv(modeEnv); only != "" {
 		modes = []string{only}
@@ -92,7 +91,9 @@ func scenarios(m *testing.M, mode, dir string) (status int, err error) {
 	if err != nil {
 		return 1, err
 	}
+	shared = &sharedServers{dir: filepath.Join(dir, mode)}
 	defer func() {
+		shared.stop(status != 0)
 		if status != 0 {
 			deployed.Logs(os.Stderr)
 		}
