@@ -48,6 +48,18 @@ func (p RelyingParty) StartPython(t testing.TB) {
 		write(t, dir, "shop.py", PageBlock(t, "python.md", "python")))
 }
 
+// StartGo compiles docs/connect/go.md, with the libraries of the demo, and runs it for one test.
+func (p RelyingParty) StartGo(t testing.TB) {
+	t.Helper()
+	root, err := harness.Root()
+	must(t, err)
+	dir := t.TempDir()
+	source := write(t, dir, "main.go", PageBlock(t, "go.md", "go"))
+	bin, err := harness.BuildIn(t.Context(), filepath.Join(root, "deploy", "demo"), dir, source)
+	must(t, err)
+	p.start(t, dir, []string{"SSL_CERT_FILE=" + p.CAFile}, filepath.Join(bin, "main"))
+}
+
 // StartJava compiles docs/connect/java.md and runs it for one test.
 func (p RelyingParty) StartJava(t testing.TB) {
 	t.Helper()
