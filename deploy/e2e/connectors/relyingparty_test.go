@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -129,6 +130,39 @@ func TestTheCodeOfThePagesSignsUsersIn(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The page of docs/connect/single-page.md calls the endpoints from its own origin.
+func TestASinglePageApplicationSignsItsUserIn(t *testing.T) {
+	fixture := client.NewFixture(t)
+	account := client.Register(t, fixture.Directory.Link(t, "accounts"))
+	library, err := harness.Fetched("openid-client")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	home := strings.Replace(server.URL, "127.0.0.1", "localhost", 1) + "/"
+	registered := client.Create(t, fixture.Application.Link(t, "openIdClients"), e2e.Object{
+		"name": "page", "applicationType": "browser", "redirectUris": []string{home}, "postLogoutRedirectUris": []string{home},
+	})
+	page := strings.NewReplacer("ISSUER", openIDIssuer(t, fixture.Application), "CLIENT_ID", registered.Text("clientId")).
+		Replace(connectors.PageBlock(t, "single-page.md", "html"))
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, page) })
+	mux.HandleFunc("GET /oidc-client-ts.min.js", func(w http.ResponseWriter, r *http.Request) {
+		http.ServeFile(w, r, filepath.Join(library, "node_modules/oidc-client-ts/dist/browser/oidc-client-ts.min.js"))
+	})
+
+	b := openBrowser(t)
+	b.do(chromedp.Navigate(home))
+	b.follow("Sign in")
+	b.logIn(account)
+	b.awaitText("Signed in as " + account.Text("email"))
+	b.follow("Sign out")
+	b.follow("Sign in")
+	b.logIn(account)
+	b.awaitText("Signed in as " + account.Text("email"))
 }
 
 // oauth2-proxy shows a page to the members of one group alone.
