@@ -7,7 +7,7 @@
 #   setup.sh connectors                                    the servers of make e2e-connectors:
 #                                                          keycloak slapd samba xmlsec1 pysaml2 oidc-provider,
 #                                                          and the relying parties: openid-client authlib oauth2-proxy
-#                                                          spring
+#                                                          spring mcp
 #   setup.sh where kafka | axe-core | keycloak | …         print the folder that something fetched lies in
 #
 # What is found is passed over in silence. What is missing is announced, then
@@ -22,8 +22,8 @@ export LC_ALL=C
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 script=$here/setup.sh
-connectors=(keycloak slapd samba xmlsec1 pysaml2 oidc-provider openid-client authlib oauth2-proxy spring)
-fetched=(kafka axe-core keycloak pysaml2 oidc-provider openid-client authlib oauth2-proxy spring) # not from the distribution
+connectors=(keycloak slapd samba xmlsec1 pysaml2 oidc-provider openid-client authlib oauth2-proxy spring mcp)
+fetched=(kafka axe-core keycloak pysaml2 oidc-provider openid-client authlib oauth2-proxy spring mcp) # not from the distribution
 known=(postgresql chromium redis pgbouncer prometheus jq java jdk maven python node "${fetched[@]}" slapd samba xmlsec1)
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # Debian keeps slapd and samba there, off a user's PATH
 
@@ -87,6 +87,7 @@ found_keycloak() { found_java && [[ -d $(folder keycloak) ]]; }
 found_pysaml2() { found_python && [[ -d $(folder pysaml2) ]]; }
 found_oidc-provider() { found_node && [[ -d $(folder oidc-provider) ]]; }
 found_openid-client() { found_node && [[ -d $(folder openid-client) ]]; }
+found_mcp() { found_node && [[ -d $(folder mcp) ]]; }
 found_spring() { found_jdk && [[ -d $(folder spring) ]]; }
 found_oauth2-proxy() { [[ -d $(folder oauth2-proxy) ]]; }
 found_authlib() { found_python && [[ -d $(folder authlib) ]]; }
@@ -99,6 +100,7 @@ needs_pysaml2() { echo python; }
 needs_oidc-provider() { echo node; }
 needs_openid-client() { echo node; }
 needs_authlib() { echo python; }
+needs_mcp() { echo node; }
 needs_spring() { echo jdk maven; }
 needs_oauth2-proxy() { :; } # Go is there
 
@@ -112,6 +114,7 @@ version_openid-client() { sed -nE 's:.*"openid-client"\: "([0-9.]+)".*:\1:p' "$h
 version_authlib() { sed -nE 's:^Authlib==::p' "$here/authlib/requirements.txt"; }
 version_oauth2-proxy() { sed -nE 's:^\tgithub.com/oauth2-proxy/oauth2-proxy/v7 v([0-9.]+).*:\1:p' "$here/oauth2-proxy/go.mod"; }
 version_spring() { sed -nE '/spring-boot-starter-parent/,$ s:.*<version>(.*)</version>.*:\1:p' "$here/spring/pom.xml" | head -n1; }
+version_mcp() { sed -nE 's:.*"@modelcontextprotocol/sdk"\: "([0-9.]+)".*:\1:p' "$here/mcp/package.json"; }
 
 # folder is where something fetched lies.
 folder() {
@@ -324,6 +327,7 @@ npm_ci() {
 }
 
 fill_axe-core() { npm_ci "$here/axe-core" "$1"; }
+fill_mcp() { npm_ci "$here/mcp" "$1"; }
 fill_openid-client() { npm_ci "$here/openid-client" "$1"; }
 
 # fill_keycloak unpacks the distribution (176 MB from Maven Central) and lets it

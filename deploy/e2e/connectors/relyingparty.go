@@ -6,10 +6,13 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	_ "embed"
 
 	"github.com/doorward/doorward/deploy/e2e/harness"
 )
@@ -29,13 +32,40 @@ func (p RelyingParty) URL() string { return "http://localhost:" + strconv.Itoa(p
 // StartNode runs docs/connect/node.md for one test.
 func (p RelyingParty) StartNode(t testing.TB) {
 	t.Helper()
+	node, script := nodeProgram(t, "openid-client", PageBlock(t, "node.md", "js"))
+	p.start(t, filepath.Dir(script), []string{"NODE_EXTRA_CA_CERTS=" + p.CAFile}, node, script)
+}
+
+// StartMCP runs the server of docs/connect/mcp.md for one test.
+func (p RelyingParty) StartMCP(t testing.TB) {
+	t.Helper()
+	node, script := nodeProgram(t, "mcp", PageBlock(t, "mcp.md", "js"))
+	p.start(t, filepath.Dir(script), []string{"NODE_EXTRA_CA_CERTS=" + p.CAFile}, node, script)
+}
+
+//go:embed mcpclient.mjs
+var mcpClientScript string
+
+// MCPClient is the command of a client that calls a tool of that server (mcpclient.mjs).
+func (p RelyingParty) MCPClient(t testing.TB, tool string) *exec.Cmd {
+	t.Helper()
+	node, script := nodeProgram(t, "mcp", mcpClientScript)
+	command := exec.CommandContext(t.Context(), node, script)
+	command.Env = append(os.Environ(), "CLIENT_ID="+p.ClientID, "SERVER="+p.URL()+"/mcp", "TOOL="+tool, "NODE_EXTRA_CA_CERTS="+p.CAFile)
+	return command
+}
+
+// nodeProgram writes a script to a folder where it finds the packages that setup.sh has fetched by a
+// name, and returns the path of Node and of the script.
+func nodeProgram(t testing.TB, packages, content string) (node, script string) {
+	t.Helper()
 	node, err := harness.Program("node", "connectors")
 	must(t, err)
-	modules, err := harness.Fetched("openid-client")
+	fetched, err := harness.Fetched(packages)
 	must(t, err)
 	dir := t.TempDir()
-	must(t, os.Symlink(filepath.Join(modules, "node_modules"), filepath.Join(dir, "node_modules")))
-	p.start(t, dir, []string{"NODE_EXTRA_CA_CERTS=" + p.CAFile}, node, write(t, dir, "shop.mjs", PageBlock(t, "node.md", "js")))
+	must(t, os.Symlink(filepath.Join(fetched, "node_modules"), filepath.Join(dir, "node_modules")))
+	return node, write(t, dir, "program.mjs", content)
 }
 
 // StartPython runs docs/connect/python.md for one test.
