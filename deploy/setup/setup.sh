@@ -7,7 +7,7 @@
 #   setup.sh connectors                                    the servers of make e2e-connectors:
 #                                                          keycloak slapd samba xmlsec1 pysaml2 oidc-provider,
 #                                                          and the relying parties: openid-client authlib oauth2-proxy
-#                                                          spring mcp
+#                                                          spring mcp kubernetes
 #   setup.sh where kafka | axe-core | keycloak | …         print the folder that something fetched lies in
 #
 # What is found is passed over in silence. What is missing is announced, then
@@ -22,8 +22,9 @@ export LC_ALL=C
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 script=$here/setup.sh
-connectors=(keycloak slapd samba xmlsec1 pysaml2 oidc-provider openid-client authlib oauth2-proxy spring mcp)
-fetched=(kafka axe-core keycloak pysaml2 oidc-provider openid-client authlib oauth2-proxy spring mcp) # not from the distribution
+kubernetes=$here/../e2e/connectors/kubernetes
+connectors=(keycloak slapd samba xmlsec1 pysaml2 oidc-provider openid-client authlib oauth2-proxy spring mcp kubernetes)
+fetched=(kafka axe-core keycloak pysaml2 oidc-provider openid-client authlib oauth2-proxy spring mcp kubernetes) # not from the distribution
 known=(postgresql chromium redis pgbouncer prometheus jq java jdk maven python node "${fetched[@]}" slapd samba xmlsec1)
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # Debian keeps slapd and samba there, off a user's PATH
 
@@ -89,6 +90,7 @@ found_oidc-provider() { found_node && [[ -d $(folder oidc-provider) ]]; }
 found_openid-client() { found_node && [[ -d $(folder openid-client) ]]; }
 found_mcp() { found_node && [[ -d $(folder mcp) ]]; }
 found_spring() { found_jdk && [[ -d $(folder spring) ]]; }
+found_kubernetes() { [[ -d $(folder kubernetes) ]]; }
 found_oauth2-proxy() { [[ -d $(folder oauth2-proxy) ]]; }
 found_authlib() { found_python && [[ -d $(folder authlib) ]]; }
 
@@ -103,6 +105,7 @@ needs_authlib() { echo python; }
 needs_mcp() { echo node; }
 needs_spring() { echo jdk maven; }
 needs_oauth2-proxy() { :; } # Go is there
+needs_kubernetes() { :; }
 
 # The versions stand in the files that the package managers read.
 version_kafka() { sed -nE 's:.*<kafka\.version>(.*)</kafka\.version>.*:\1:p' "$here/pom.xml"; }
@@ -113,6 +116,7 @@ version_oidc-provider() { sed -nE 's:.*"oidc-provider"\: "([0-9.]+)".*:\1:p' "$h
 version_openid-client() { sed -nE 's:.*"openid-client"\: "([0-9.]+)".*:\1:p' "$here/openid-client/package.json"; }
 version_authlib() { sed -nE 's:^Authlib==::p' "$here/authlib/requirements.txt"; }
 version_oauth2-proxy() { sed -nE 's:^\tgithub.com/oauth2-proxy/oauth2-proxy/v7 v([0-9.]+).*:\1:p' "$here/oauth2-proxy/go.mod"; }
+version_kubernetes() { sed -nE 's:.*k8s.io/apiserver v([0-9.]+)$:\1:p' "$kubernetes/go.mod"; }
 version_spring() { sed -nE '/spring-boot-starter-parent/,$ s:.*<version>(.*)</version>.*:\1:p' "$here/spring/pom.xml" | head -n1; }
 version_mcp() { sed -nE 's:.*"@modelcontextprotocol/sdk"\: "([0-9.]+)".*:\1:p' "$here/mcp/package.json"; }
 
@@ -355,6 +359,10 @@ fill_authlib() { pip_install "$here/authlib/requirements.txt" "$1"; }
 
 fill_oauth2-proxy() { # from the module proxy, by the checksums of go.sum; takes a minute
 	(cd "$here/oauth2-proxy" && GOWORK=off go build -o "$1/oauth2-proxy" github.com/oauth2-proxy/oauth2-proxy/v7)
+}
+
+fill_kubernetes() { # likewise; takes minutes
+	(cd "$kubernetes" && GOWORK=off go build -o "$1/kubernetes" .)
 }
 
 fill_oidc-provider() { npm_ci "$here" "$1"; }

@@ -132,6 +132,21 @@ func (p RelyingParty) StartProxy(t testing.TB, outside, program string) {
 		filepath.Join(folder, "oauth2-proxy"), "--config", write(t, dir, "oauth2-proxy.cfg", settings)))
 }
 
+// Kubernetes authenticates an ID token as the API server does that has the file of docs/connect/kubernetes.md,
+// and returns the name and the groups of the user.
+func (p RelyingParty) Kubernetes(t testing.TB, idToken string) (string, error) {
+	t.Helper()
+	folder, err := harness.Fetched("kubernetes")
+	must(t, err)
+	authority, err := os.ReadFile(p.CAFile)
+	must(t, err)
+	config := strings.NewReplacer("ISSUER", p.Issuer, "CLIENT_ID", p.ClientID, `"PEM"`, strconv.Quote(string(authority))).
+		Replace(PageBlock(t, "kubernetes.md", "yaml"))
+	dir := t.TempDir()
+	return command(t.Context(), nil, "", filepath.Join(folder, "kubernetes"), write(t, dir, "authentication.yaml", config),
+		write(t, dir, "token", idToken))
+}
+
 // start runs a program for one test, and returns when it shows its home page.
 func (p RelyingParty) start(t testing.TB, dir string, env []string, path string, args ...string) {
 	t.Helper()

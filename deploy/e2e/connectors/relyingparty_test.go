@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
 	"crypto/tls"
 	"encoding/base64"
 	"errors"
@@ -387,4 +389,47 @@ func TestAnMCPServerTakesTokensForItself(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The API server of Kubernetes knows a user and the user's groups by the ID token of its client.
+func TestKubernetesTakesIDTokens(t *testing.T) {
+	fixture, callback := client.NewFixture(t), callbackPage(t)
+	account := client.Register(t, fixture.Directory.Link(t, "accounts"))
+	staff := client.Create(t, fixture.Directory.Link(t, "groups"), e2e.Object{"name": "staff"})
+	client.Create(t, "/groupMemberships", e2e.Object{"account": e2e.Object{"href": account.Href()}, "group": e2e.Object{"href": staff.Href()}})
+	client.Update(t, fixture.Application.Link(t, "openIdProvider"), e2e.Object{"claims": []e2e.Object{
+		{"claim": "email", "source": "email", "scopes": []string{"email"}, "in": []string{"ID_TOKEN", "USERINFO"}},
+		{"claim": "groups", "source": "groups.name", "scopes": []string{"groups"}, "in": []string{"ID_TOKEN", "USERINFO"}},
+	}})
+	p := connectors.RelyingParty{Issuer: openIDIssuer(t, fixture.Application), CAFile: client.Key.CAFile}
+	newClient := func() string {
+		return client.Create(t, fixture.Application.Link(t, "openIdClients"), e2e.Object{
+			"name": e2e.Unique("kubectl"), "applicationType": "native", "redirectUris": []string{callback},
+		}).Text("clientId")
+	}
+	idToken := func(clientID string) string {
+		verifier := rand.Text() + rand.Text()
+		sum := sha256.Sum256([]byte(verifier))
+		b := openBrowser(t)
+		b.do(chromedp.Navigate(p.Issuer + "/authorize?" + url.Values{
+			"client_id": {clientID}, "redirect_uri": {callback}, "response_type": {"code"}, "scope": {"openid email groups"}, "state": {"x"},
+			"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
+		}.Encode()))
+		b.logIn(account)
+		request := e2e.Post(p.Issuer+"/token", url.Values{
+			"grant_type": {"authorization_code"}, "code": {b.awaitCallback().Get("code")}, "redirect_uri": {callback},
+			"client_id": {clientID}, "code_verifier": {verifier},
+		})
+		request.Anonymous = true
+		return client.WantObject(t, http.StatusOK, request).Text("id_token")
+	}
+
+	p.ClientID = newClient()
+	user, err := p.Kubernetes(t, idToken(p.ClientID))
+	if want := "doorward:" + account.Text("email") + " doorward:staff\n"; err != nil || user != want {
+		t.Errorf("Kubernetes has the user %q, %v, want %q", user, err, want)
+	}
+	if user, err := p.Kubernetes(t, idToken(newClient())); err == nil {
+		t.Errorf("Kubernetes takes a token of another client, of %s", user)
+	}
 }
