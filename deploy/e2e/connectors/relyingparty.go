@@ -51,7 +51,8 @@ func (p RelyingParty) MCPClient(t testing.TB, tool string) *exec.Cmd {
 	t.Helper()
 	node, script := nodeProgram(t, "mcp", mcpClientScript)
 	command := exec.CommandContext(t.Context(), node, script)
-	command.Env = append(os.Environ(), "CLIENT_ID="+p.ClientID, "SERVER="+p.URL()+"/mcp", "TOOL="+tool, "NODE_EXTRA_CA_CERTS="+p.CAFile)
+	command.Env = append(os.Environ(), "CLIENT_ID="+p.ClientID, "SERVER="+p.URL()+"/mcp", "TOOL="+tool,
+		"NODE_EXTRA_CA_CERTS="+p.CAFile)
 	return command
 }
 
@@ -121,7 +122,8 @@ func (p RelyingParty) StartProxy(t testing.TB, outside, program string) {
 	must(t, err)
 	dir := t.TempDir()
 	settings := strings.NewReplacer(
-		"id.example.com", issuer.Host, "ISSUER", p.Issuer, "CLIENT_ID", p.ClientID, "CLIENT_SECRET", p.Secret, "COOKIE_SECRET", rand.Text()+"234567",
+		"id.example.com", issuer.Host, "ISSUER", p.Issuer, "CLIENT_ID", p.ClientID, "CLIENT_SECRET", p.Secret,
+		"COOKIE_SECRET", rand.Text()+"234567", // 32 bytes
 		"https://wiki.example.com", outside, "127.0.0.1:4180", "127.0.0.1:"+strconv.Itoa(p.Port),
 		"http://127.0.0.1:8080/", program, `"ca.pem"`, strconv.Quote(p.CAFile),
 	).Replace(PageBlock(t, "oauth2-proxy.md", "toml"))
