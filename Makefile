@@ -111,7 +111,7 @@ e2e-chart: ## try login, tokens, mails and a hosted page on processes started fr
 e2e-connectors: ## try both shapes with Keycloak, node-oidc-provider, pysaml2, slapd, Samba and the relying parties of docs/connect
 	@$(SETUP) postgresql redis kafka chromium connectors
 	@go build -o $(BIN)/ $(COMMANDS)
-	@DOORWARD_E2E_BIN=$(BIN) .ci/test -count 1 -timeout 15m $(ARGS) ./deploy/e2e/connectors
+	@DOORWARD_E2E_BIN=$(BIN) .ci/test -count 1 -timeout 25m $(ARGS) ./deploy/e2e/connectors
 
 .PHONY: screenshots
 screenshots: ## photograph every hosted screen: light, dark, telephone, all languages, into .work/screenshots
