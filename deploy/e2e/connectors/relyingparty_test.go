@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -128,8 +129,21 @@ func TestTheCodeOfThePagesSignsUsersIn(t *testing.T) {
 			b.logIn(account) // the session has ended at Doorward too
 			b.awaitText("Signed in as " + account.Text("email"))
 
+			forged := e2e.SignJWT(e2e.Object{"alg": "HS256", "typ": "logout+jwt"}, e2e.Object{
+				"iss": p.Issuer, "aud": p.ClientID, "sub": account.ID(), "exp": time.Now().Add(time.Minute).Unix(),
+			}, p.Secret)
+			answer, err := http.PostForm(p.URL()+party.backChannel, url.Values{"logout_token": {forged}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _ = answer.Body.Close(); answer.StatusCode != http.StatusBadRequest {
+				t.Errorf("a forged logout token is answered %d", answer.StatusCode)
+			}
+			b.do(chromedp.Navigate(p.URL()))
+			b.awaitText("Signed in as " + account.Text("email"))
+
 			client.Delete(t, account.Href()+"/sessions")
-			err := e2e.Await(t.Context(), "the end of the session", func(context.Context) error {
+			err = e2e.Await(t.Context(), "the end of the session", func(context.Context) error {
 				b.do(chromedp.Navigate(p.URL()))
 				if text := b.text("document.body.innerText"); text != "Sign in" {
 					return fmt.Errorf("the page says %q", text)
