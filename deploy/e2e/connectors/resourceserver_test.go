@@ -30,11 +30,13 @@ func TestAnMCPServerTakesTokensForItself(t *testing.T) {
 	}})
 	p.StartMCP(t)
 
-	t.Run("of a user", func(t *testing.T) {
+	registered, _ := newOpenIDClient(t, fixture.Application, e2e.Object{
+		"name": "assistant", "applicationType": "native", "redirectUris": []string{"http://127.0.0.1/callback"},
+	})
+	user := func(t *testing.T, clientID string) {
+		t.Helper()
 		p := p
-		p.ClientID, _ = newOpenIDClient(t, fixture.Application, e2e.Object{
-			"name": "assistant", "applicationType": "native", "redirectUris": []string{"http://127.0.0.1/callback"},
-		})
+		p.ClientID = clientID
 		command := p.MCPClient(t, "owner")
 		out, err := command.StdoutPipe()
 		if err != nil {
@@ -64,6 +66,11 @@ func TestAnMCPServerTakesTokensForItself(t *testing.T) {
 		if owner != "The notes of "+account.ID() || claims.Text("aud") != api {
 			t.Errorf("the client printed %q, and its token has %v", owner, claims)
 		}
+	}
+	t.Run("of a user", func(t *testing.T) { user(t, registered) })
+	t.Run("of a user, by a client that registers itself", func(t *testing.T) {
+		client.Update(t, fixture.Application.Link(t, "openIdProvider"), e2e.Object{"clientRegistration": "OPEN"})
+		user(t, "")
 	})
 	t.Run("of no other audience, and none without the scope", func(t *testing.T) {
 		service, secret := newOpenIDClient(t, fixture.Application, e2e.Object{
