@@ -78,3 +78,13 @@ func UnverifiedClaims(text Secret) (Claims, error) {
 	}
 	return claims, nil
 }
+
+// NumericDate returns the time of a claim, and false for a value that is no number of seconds from 0 to the year 9999
+// (RFC 7519, section 2).
+func NumericDate(claims Claims, name string) (time.Time, bool) {
+	seconds, ok := claims[name].(float64)
+	if !ok || !(seconds >= 0 && seconds <= 253402300799) {
+		return time.Time{}, false
+	}
+	return time.Unix(int64(seconds), 0), true
+}

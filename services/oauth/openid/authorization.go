@@ -8,6 +8,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/services/oauth/claimsparameter"
 	"github.com/doorward/doorward/services/oauth/relyingparty"
 	"github.com/doorward/doorward/services/oauth/store"
 )
@@ -251,14 +252,14 @@ func (r authorizationRequest) checkLogin(out *oauthapi.Authorization) error {
 
 // checkHints checks the parameters claims and id_token_hint, each of which may name the account of the login.
 func (s *Service) checkHints(ctx context.Context, r authorizationRequest, out *oauthapi.Authorization) error {
-	claims, err := parseClaims(r.parameters["claims"])
+	claims, err := claimsparameter.Parse(r.parameters["claims"])
 	if err != nil {
 		return err
 	}
-	if acr := claims.IDToken["acr"]; len(acr.texts()) > 0 {
-		out.ACRValues, out.ACRRequired = acr.texts(), acr.Essential
+	if acr := claims.IDToken["acr"]; len(acr.Texts()) > 0 {
+		out.ACRValues, out.ACRRequired = acr.Texts(), acr.Essential
 	}
-	subjects := claims.IDToken["sub"].texts()
+	subjects := claims.IDToken["sub"].Texts()
 	if text := r.parameters["id_token_hint"]; text != "" {
 		hint, err := s.readHint(ctx, r.issuer, text)
 		if err != nil {
@@ -275,7 +276,7 @@ func (s *Service) checkHints(ctx context.Context, r authorizationRequest, out *o
 	if len(subjects) > 0 {
 		out.HintSubject = subjects[0]
 	}
-	out.Claims = claims.names()
+	out.Claims = claims.Names()
 	return nil
 }
 

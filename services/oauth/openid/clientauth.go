@@ -156,9 +156,9 @@ func (s *Service) checkAssertion(ctx context.Context, i issuer, client store.Ope
 // checkAssertionClaims returns the jti and the end of a client assertion whose signature is valid.
 func checkAssertionClaims(claims secure.Claims, clientID, issuer string, now time.Time) (jti string,
 	expires time.Time, err error) {
-	expires, hasExpiry := numericDate(claims, "exp")
-	notBefore, hasStart := numericDate(claims, "nbf")
-	issued, hasIssued := numericDate(claims, "iat")
+	expires, hasExpiry := secure.NumericDate(claims, "exp")
+	notBefore, hasStart := secure.NumericDate(claims, "nbf")
+	issued, hasIssued := secure.NumericDate(claims, "iat")
 	audience, _ := claims["aud"].(string)
 	jti, _ = claims["jti"].(string)
 	switch {
@@ -212,13 +212,4 @@ func (s *Service) verifyByClient(ctx context.Context, i issuer, client store.Ope
 		}
 	}
 	return nil, errClient
-}
-
-// numericDate returns the time of a claim, and false for a value that is no number of seconds from 0 to the year 9999.
-func numericDate(claims secure.Claims, name string) (time.Time, bool) {
-	seconds, ok := claims[name].(float64)
-	if !ok || !(seconds >= 0 && seconds <= 253402300799) {
-		return time.Time{}, false
-	}
-	return time.Unix(int64(seconds), 0), true
 }

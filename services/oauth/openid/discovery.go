@@ -7,6 +7,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/redirecturi"
+	"github.com/doorward/doorward/services/oauth/dpop"
 	"github.com/doorward/doorward/services/oauth/relyingparty"
 	"github.com/doorward/doorward/services/oauth/signing"
 )
@@ -58,7 +59,7 @@ func (s *Service) Discovery(ctx context.Context, application id.ID) (map[string]
 		"id_token_signing_alg_values_supported": i.algorithms(),
 		"userinfo_signing_alg_values_supported": i.algorithms(),
 		"code_challenge_methods_supported":      []string{"S256"},
-		"dpop_signing_alg_values_supported":     proofAlgorithms,
+		"dpop_signing_alg_values_supported":     dpop.Algorithms,
 
 		"request_object_signing_alg_values_supported": i.algorithms(),
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/doorward/doorward/services/oauth/claimsparameter"
 	"github.com/doorward/doorward/services/oauth/relyingparty"
 	"github.com/doorward/doorward/services/oauth/store"
 )
@@ -12,8 +13,7 @@ import (
 // invalid_request.
 const (
 	maxParameter = 4 << 10
-	maxHint      = 8 << 10 // id_token_hint
-	maxClaims    = 8 << 10
+	maxHint      = 8 << 10  // id_token_hint
 	maxObject    = 32 << 10 // request
 )
 
@@ -51,7 +51,7 @@ func (p parameters) check() error {
 		case "request":
 			limit = maxObject
 		case "claims":
-			limit = maxClaims
+			limit = claimsparameter.MaxLength
 		case "id_token_hint":
 			limit = maxHint
 		}

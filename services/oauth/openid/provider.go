@@ -151,7 +151,7 @@ func (s *Service) UpdateProvider(ctx context.Context, application id.Ref, in Pro
 			return err
 		}
 		if p.Settings.Profile == relyingparty.ProfileFAPI2 {
-			if err := checkProfile(ctx, tx, application, p.Settings); err != nil {
+			if err := relyingparty.CheckProvider(ctx, tx, application, p.Settings); err != nil {
 				return err
 			}
 		}
@@ -192,30 +192,6 @@ func (s *Service) applyProvider(in ProviderChange, p *store.OpenIDProviderSettin
 		p.Claims = claims
 	}
 	return errs.First()
-}
-
-// checkProfile refuses a provider of the profile FAPI2 that does not conform to it, or has a client that does not.
-func checkProfile(ctx context.Context, tx *store.Tx, application id.Ref, p store.OpenIDProviderSettings) error {
-	code, err := field.ParseDuration(p.AuthorizationCodeTTL)
-	switch {
-	case err != nil:
-		return err
-	case code > time.Minute:
-		return apierr.AfterMaximum.Because("authorizationCodeTtl is at most PT1M with the profile %s", p.Profile)
-	case !slices.Contains(relyingparty.FAPIAlgorithms, p.SigningAlgorithm):
-		return apierr.Format.Because("signingAlgorithm is %s with the profile %s", field.Or(relyingparty.FAPIAlgorithms),
-			p.Profile)
-	}
-	clients, err := tx.ClientsOfApplication(ctx, application)
-	if err != nil {
-		return err
-	}
-	for _, c := range clients {
-		if err := relyingparty.CheckFAPI(c.Settings); err != nil {
-			return apierr.Format.Because("the client %s does not conform: %s", c.ClientID, apierr.From(err).Reason)
-		}
-	}
-	return nil
 }
 
 func lifetime(errs *field.Errors, to *string, in field.Text, name string, least, most time.Duration) {

@@ -51,8 +51,8 @@ func (s *Service) readObject(ctx context.Context, r *authorizationRequest) error
 
 // objectParameters returns the parameters of a request object whose signature is valid.
 func objectParameters(claims secure.Claims, clientID, issuer string, now time.Time) (parameters, error) {
-	expires, hasExpiry := numericDate(claims, "exp")
-	begins, hasBeginning := numericDate(claims, "nbf")
+	expires, hasExpiry := secure.NumericDate(claims, "exp")
+	begins, hasBeginning := secure.NumericDate(claims, "nbf")
 	_, hasURI := claims["request_uri"]
 	_, hasObject := claims["request"]
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
@@ -55,6 +56,30 @@ func CheckFAPI(v store.OpenIDClientSettings) error {
 	for _, uri := range v.RedirectURIs {
 		if u, ok := plainURL(uri); ok && u.Scheme == "http" && v.ApplicationType != TypeNative {
 			return must("redirectUris", "with https")
+		}
+	}
+	return nil
+}
+
+// CheckProvider refuses a provider of the profile FAPI2 that does not conform to it, or has a client that does not.
+func CheckProvider(ctx context.Context, tx *store.Tx, application id.Ref, p store.OpenIDProviderSettings) error {
+	code, err := field.ParseDuration(p.AuthorizationCodeTTL)
+	switch {
+	case err != nil:
+		return err
+	case code > time.Minute:
+		return apierr.AfterMaximum.Because("authorizationCodeTtl is at most PT1M with the profile %s", p.Profile)
+	case !slices.Contains(FAPIAlgorithms, p.SigningAlgorithm):
+		return apierr.Format.Because("signingAlgorithm is %s with the profile %s", field.Or(FAPIAlgorithms),
+			p.Profile)
+	}
+	clients, err := tx.ClientsOfApplication(ctx, application)
+	if err != nil {
+		return err
+	}
+	for _, c := range clients {
+		if err := CheckFAPI(c.Settings); err != nil {
+			return apierr.Format.Because("the client %s does not conform: %s", c.ClientID, apierr.From(err).Reason)
 		}
 	}
 	return nil
