@@ -167,6 +167,8 @@ const (
 	Verified   = "VERIFIED"
 	Unknown    = "UNKNOWN"
 	Locked     = "LOCKED"
+	Suspended  = "SUSPENDED" // of a tenant
+	Deleting   = "DELETING"  // of a tenant: suspended, and all of it goes after its grace
 )
 
 // Empty is the result of a method without a result.
@@ -180,6 +182,7 @@ type Tenant struct {
 	ID         id.ID     `json:"id" db:"tenant_id"`
 	Key        string    `json:"key"`
 	Name       string    `json:"name"`
+	Status     string    `json:"status"` // Enabled, Suspended or Deleting
 	CreatedAt  time.Time `json:"createdAt"`
 	ModifiedAt time.Time `json:"modifiedAt"`
 }
