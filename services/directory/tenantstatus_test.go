@@ -25,7 +25,7 @@ func TestTheGateFollowsTheStatusOfATenant(t *testing.T) {
 	for round := range rounds {
 		for status, want := range map[string]error{directoryapi.Suspended: apierr.TenantSuspended, directoryapi.Enabled: nil} {
 			if err := writer.Tx(t.Context(), func(tx *store.Tx) error {
-				return tx.SetTenantStatus(t.Context(), tenant, store.TenantStatus{Status: status})
+				return tx.SetTenantStatus(t.Context(), directoryapi.Tenant{ID: tenant, Status: status})
 			}); err != nil {
 				t.Fatal(err)
 			}

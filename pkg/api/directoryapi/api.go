@@ -182,9 +182,14 @@ type Tenant struct {
 	ID         id.ID     `json:"id" db:"tenant_id"`
 	Key        string    `json:"key"`
 	Name       string    `json:"name"`
-	Status     string    `json:"status"` // Enabled, Suspended or Deleting
 	CreatedAt  time.Time `json:"createdAt"`
 	ModifiedAt time.Time `json:"modifiedAt"`
+
+	// What the operators of the deployment have decided about it.
+	Status       string     `json:"status"`      // Enabled, Suspended or Deleting
+	StatusReason *string    `json:"reason"`      // nil for an enabled one
+	SuspendedAt  *time.Time `json:"suspendedAt"` // likewise
+	DeleteAfter  *time.Time `json:"deleteAfter"` // of one that is Deleting
 }
 
 // Times returns the times of the collections below the tenant.

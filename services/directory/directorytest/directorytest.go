@@ -163,7 +163,7 @@ func (s *Service) SetStatus(t testing.TB, at id.Ref, kind, status string) {
 func (s *Service) SetTenantStatus(t testing.TB, tenant id.ID, status string) {
 	t.Helper()
 	err := store.New(s.DB, s.now).Tx(t.Context(), func(tx *store.Tx) error {
-		return tx.SetTenantStatus(t.Context(), tenant, store.TenantStatus{Status: status})
+		return tx.SetTenantStatus(t.Context(), directoryapi.Tenant{ID: tenant, Status: status})
 	})
 	if err != nil {
 		t.Fatal(err)

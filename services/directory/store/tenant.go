@@ -2,14 +2,14 @@ package store
 
 import (
 	"context"
-	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-const tenantColumns = `tenant_id, key, name, status, created_at, modified_at`
+const tenantColumns = `tenant_id, key, name, status, status_reason, suspended_at, delete_after, created_at,
+	modified_at`
 
 // Tenant returns a tenant, or apierr.NotFound.
 func (s *Store) Tenant(ctx context.Context, tenant id.ID) (directoryapi.Tenant, error) {
@@ -34,20 +34,12 @@ func (tx *Tx) LockTenant(ctx context.Context, tenant id.ID) (directoryapi.Tenant
 		tenant)
 }
 
-// TenantStatus is what the operators of the deployment have decided about a tenant.
-type TenantStatus struct {
-	Status       string
-	StatusReason *string
-	SuspendedAt  *time.Time
-	DeleteAfter  *time.Time // of a tenant that is DELETING
-}
-
-// SetTenantStatus writes the status of a tenant, and reports the change to the other services
-// (directoryapi.TenantGate) when the transaction commits.
-func (tx *Tx) SetTenantStatus(ctx context.Context, tenant id.ID, to TenantStatus) error {
-	tx.invalidateAccess(tenant, tenant)
+// SetTenantStatus writes the status of a tenant, with its reason and times, and reports the change to the other
+// services (directoryapi.TenantGate) when the transaction commits.
+func (tx *Tx) SetTenantStatus(ctx context.Context, t directoryapi.Tenant) error {
+	tx.invalidateAccess(t.ID, t.ID)
 	return pg.MustChange(ctx, tx, `UPDATE tenants SET status = $2, status_reason = $3, suspended_at = $4, delete_after = $5
-		WHERE tenant_id = $1`, tenant, to.Status, to.StatusReason, to.SuspendedAt, to.DeleteAfter)
+		WHERE tenant_id = $1`, t.ID, t.Status, t.StatusReason, t.SuspendedAt, t.DeleteAfter)
 }
 
 // UpdateTenant updates what a client can change.
