@@ -23,7 +23,7 @@ func TestTheOpenIDProvidersOfASuspendedTenant(t *testing.T) {
 		for _, path := range documents {
 			refused(t, 403, 1930, raw(t, d, "GET", path, ""))
 		}
-		for _, call := range []string{"token", "par", "device_authorization", "introspect", "revoke", "userinfo"} {
+		for _, call := range []string{"token", "par", "device_authorization", "introspect", "revoke", "userinfo", "register"} {
 			answer := want(t, 403, raw(t, d, "POST", base+"/"+call, "token=x&client_id=y"))
 			if body := decode(t, answer); body["error"] != "access_denied" || len(body) != 3 {
 				t.Errorf("%s of a %s tenant answers %s, want access_denied", call, status, answer.Body)
