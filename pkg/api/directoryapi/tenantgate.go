@@ -27,8 +27,11 @@ const tenantGateSize = 1 << 15
 
 // NewTenantGate returns a gate. The name is the label of its metrics.
 func NewTenantGate(name string, directory API, now func() time.Time) *TenantGate {
+	changes := func(ctx context.Context, after cache.Position) (cache.Page, error) {
+		return directory.AccessChanges(ctx, after)
+	}
 	return &TenantGate{directory, cache.NewAnswers[id.ID, Tenant](cache.AnswersConfig{
-		Name: name, Size: tenantGateSize, Now: now, Feeds: []cache.Source{directory.AccessChanges},
+		Name: name, Size: tenantGateSize, Now: now, Feeds: []cache.Source{changes},
 	})}
 }
 
