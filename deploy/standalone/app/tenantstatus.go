@@ -17,7 +17,7 @@ import (
 	"github.com/doorward/doorward/pkg/operatorlog"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
-	"github.com/doorward/doorward/services/directory"
+	"github.com/doorward/doorward/services/directory/operator"
 	directorystore "github.com/doorward/doorward/services/directory/store"
 )
 
@@ -77,13 +77,13 @@ func SuspendTenant(ctx context.Context, source *env.Source, tenantName, reason s
 	if reason == "" {
 		return usageError("--reason: say why, for the record of operators")
 	}
-	return changeTenantStatus(ctx, source, tenantName, e, directory.SuspendTenant, asJSON, out)
+	return changeTenantStatus(ctx, source, tenantName, e, operator.SuspendTenant, asJSON, out)
 }
 
 // ResumeTenant ends the suspension of the tenant with a key or an id, as SuspendTenant begins it.
 func ResumeTenant(ctx context.Context, source *env.Source, tenantName string, asJSON bool, out io.Writer) error {
 	e := operatorlog.Event{Command: "tenant resume"}
-	return changeTenantStatus(ctx, source, tenantName, e, directory.ResumeTenant, asJSON, out)
+	return changeTenantStatus(ctx, source, tenantName, e, operator.ResumeTenant, asJSON, out)
 }
 
 // tenantChange changes the status of a tenant and records the event.

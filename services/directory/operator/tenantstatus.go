@@ -1,4 +1,5 @@
-package directory
+// Package operator has what the operators of a deployment decide about tenants, outside of the interface.
+package operator
 
 import (
 	"context"
