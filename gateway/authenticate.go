@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
@@ -11,6 +13,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/id"
 )
 
 // maxCredentials bounds the Base64 of a key id and its secret.
@@ -27,6 +30,9 @@ func (g *Gateway) authenticate(rc *requestContext) error {
 		if directoryapi.IsAgentKey(found.Key) && !rc.isAgentRoute(found.Key) {
 			return g.refusals.count(errAgentKey)
 		}
+		if err := g.checkTenant(rc, found.Tenant); err != nil {
+			return err
+		}
 		rc.caller = found
 		rc.caller.Ended = g.apiKeys.endings.of(found.Tenant)
 	}
@@ -38,6 +44,16 @@ func (g *Gateway) authenticate(rc *requestContext) error {
 	rc.caller.AcceptLanguage = string(firstLanguages(rc.Request().Header.Peek(fiber.HeaderAcceptLanguage)))
 	rc.signedCaller = g.cfg.Common.Signer.Sign(rc.caller)
 	return nil
+}
+
+// checkTenant refuses the keys of a suspended tenant. The token endpoint has a form of errors of its own (RFC 6749,
+// section 5.2).
+func (g *Gateway) checkTenant(rc *requestContext, tenant id.ID) error {
+	err := g.cfg.Tenants.Check(rc.ctx, tenant)
+	if errors.Is(err, apierr.TenantSuspended) && rc.route != nil && strings.Contains(rc.route.pattern, "/oauth/") {
+		err = apierr.From(err).With("error", "access_denied")
+	}
+	return g.refusals.count(err)
 }
 
 // firstLanguages returns those languages of a header Accept-Language that fit into a Caller: a browser

@@ -8,6 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"github.com/doorward/doorward/gateway/requestpath"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/rpc"
 )
@@ -83,7 +84,7 @@ func BenchmarkMatch(b *testing.B) {
 	var buffer []byte
 	b.ReportAllocs()
 	for b.Loop() {
-		buffer, _ = normalizePath(buffer[:0], []byte("/v1/applications/3YfJb3a5Xn1Zk0QvLw8s9T/passwordResetTokens/eyJ0aWQ"))
+		buffer, _ = requestpath.Normalize(buffer[:0], []byte("/v1/applications/3YfJb3a5Xn1Zk0QvLw8s9T/passwordResetTokens/eyJ0aWQ"))
 		if s.router.match(buffer) == nil {
 			b.Fatal("no route")
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/valyala/fasthttp"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/doorward/doorward/gateway/requestpath"
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
@@ -208,7 +209,7 @@ func (g *Gateway) fetchAll(rc *requestContext, links []link) (fetchedResources, 
 // where the query of the request demands it; wrong parameters of the encryption are an error.
 func (g *Gateway) fetch(ctx context.Context, rc *requestContext, address string) (*fasthttp.Response, error) {
 	local, sameHost := strings.CutPrefix(address, g.cfg.Common.Base.Host())
-	target, valid := originForm([]byte(local))
+	target, valid := requestpath.OriginForm([]byte(local))
 	if !sameHost || !valid {
 		return nil, nil
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/doorward/doorward/gateway/requestpath"
 	"github.com/doorward/doorward/pkg/rpc"
 )
 
@@ -86,16 +87,16 @@ func FuzzPath(f *testing.F) {
 	}
 	r := newRouter(upstreams)
 	f.Fuzz(func(t *testing.T, target []byte) {
-		target, ok := originForm(target)
+		target, ok := requestpath.OriginForm(target)
 		if !ok {
 			return
 		}
 		path, _, _ := bytes.Cut(target, []byte{'?'})
-		spelt, ok := normalizePath(nil, path)
+		spelt, ok := requestpath.Normalize(nil, path)
 		if !ok {
 			return
 		}
-		again, ok := normalizePath(nil, spelt)
+		again, ok := requestpath.Normalize(nil, spelt)
 		if !ok || !bytes.Equal(again, spelt) {
 			t.Fatalf("%q is spelt %q, and that %q", path, spelt, again)
 		}

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/idsiteapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
@@ -42,6 +43,7 @@ type Config struct {
 	Upstreams Upstreams
 	Keys      oauthapi.API
 	Feeds     []cache.Source // of the changes of the application and the directory service
+	Tenants   *directoryapi.TenantGate
 
 	// Proxied says that a load balancer in front terminates TLS and names the scheme of
 	// the client's request in X-Forwarded-Proto.
@@ -98,7 +100,7 @@ type requestContext struct {
 	route          *route          // nil for a path that is not in routes.go
 	managementAPI  bool            // the path is below /v1
 	preflight      bool            // a CORS preflight, perhaps of a hosted page
-	validPath      bool            // normalizePath accepted the path
+	validPath      bool            // requestpath.Normalize accepted the path
 	forwardedHost  string          // the header Host, where the idsite service gets it as hostHeader; else empty
 	target         []byte          // path and query as they are forwarded, the path normalized
 	pathLength     int             // number of bytes of the path in target

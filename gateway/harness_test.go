@@ -20,6 +20,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi/signaturetest"
 	"github.com/doorward/doorward/pkg/apierr"
@@ -54,6 +55,7 @@ type testGateway struct {
 	address  string
 	http     *http.Client
 	keys     *fakeOAuth
+	tenants  *fakeDirectory
 	ahead    atomic.Int64   // nanoseconds that the clock is ahead
 	prepare  func(*Gateway) // before it serves
 	services map[string]*fakeService
@@ -70,6 +72,8 @@ func openGateway(t testing.TB, settings ...option) *testGateway {
 		cfg.Upstreams[name] = s.service(t, name)
 	}
 	cfg.Common.Now = func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
+	s.tenants = &fakeDirectory{log: cache.NewLog()}
+	cfg.Tenants = directoryapi.NewTenantGate("test.tenants", s.tenants, cfg.Common.Now)
 	for _, set := range settings {
 		set(&cfg, s)
 	}
@@ -89,6 +93,7 @@ func openGateway(t testing.TB, settings ...option) *testGateway {
 func (s *testGateway) settle() {
 	s.ahead.Add(int64(time.Second))
 	_, _ = s.apiKeys.answers.Peek(context.Background(), "")
+	_ = s.cfg.Tenants.Check(context.Background(), tenant)
 	s.ahead.Add(int64(time.Second))
 }
 
@@ -216,6 +221,30 @@ func (f *fakeService) requests() []echo {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return append([]echo(nil), f.seen...)
+}
+
+// fakeDirectory is the directory service with the status of the tenants of the tests.
+type fakeDirectory struct {
+	directoryapi.API
+	calls atomic.Int64
+	log   *cache.Log
+
+	status sync.Map // of tenants, by id; without one they are enabled
+}
+
+func (d *fakeDirectory) set(tenant id.ID, status string) {
+	d.status.Store(tenant, status)
+	d.log.Append(tenant)
+}
+
+func (d *fakeDirectory) Tenant(_ context.Context, in directoryapi.Ref) (directoryapi.Tenant, error) {
+	d.calls.Add(1)
+	status, _ := d.status.LoadOrStore(in.ID, directoryapi.Enabled)
+	return directoryapi.Tenant{ID: in.ID, Status: status.(string)}, nil
+}
+
+func (d *fakeDirectory) AccessChanges(_ context.Context, after cache.Position) (cache.Page, error) {
+	return d.log.After(after), nil
 }
 
 // fakeOAuth is the OAuth service with the API keys of the tests.

@@ -14,7 +14,7 @@ import (
 const hostHeader = "X-Doorward-Host"
 
 // The routes that are not chosen by the path alone. No path of a client matches them, because
-// normalizePath reduces repeated slashes to one.
+// requestpath.Normalize reduces repeated slashes to one.
 const (
 	sessionRoute = "//session/*" // paths under /v1, also unknown paths, with the session token of a hosted page
 	siteRoute    = "//site/*"    // hosted pages on a custom domain, by the host

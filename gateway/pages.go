@@ -17,6 +17,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/doorward/doorward/gateway/requestpath"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/rest"
@@ -106,7 +107,7 @@ func (g *Gateway) failurePage(c *fiber.Ctx, reason string) error {
 // wantsPage reports whether the client is a browser that prefers HTML to JSON, outside of the
 // management API.
 func wantsPage(c *fiber.Ctx) bool {
-	return (c.Method() == fiber.MethodGet || c.Method() == fiber.MethodHead) && !underV1(c.Request().URI().Path()) &&
+	return (c.Method() == fiber.MethodGet || c.Method() == fiber.MethodHead) && !requestpath.IsManagement(c.Request().URI().Path()) &&
 		c.Accepts(fiber.MIMEApplicationJSON, fiber.MIMETextHTML) == fiber.MIMETextHTML
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"github.com/doorward/doorward/gateway/requestpath"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/rpc"
@@ -210,7 +211,7 @@ func (n *node) child(segment string) *node {
 	return n.literal[segment]
 }
 
-// match returns the route of a path as normalizePath returns it; nil where there is
+// match returns the route of a path as requestpath.Normalize returns it; nil where there is
 // none.
 func (r *router) match(path []byte) *route {
 	at := &r.root
@@ -255,15 +256,15 @@ func (g *Gateway) routeRequest(rc *requestContext) error {
 
 // matchRoute sets the route of a request and its target, by the headers of the request alone.
 func (g *Gateway) matchRoute(rc *requestContext, header *fasthttp.RequestHeader) error {
-	target, ok := originForm(header.RequestURI())
+	target, ok := requestpath.OriginForm(header.RequestURI())
 	if !ok {
 		return apierr.BadRequest.Because("the request target is not a path with a query")
 	}
 	path, query, _ := bytes.Cut(target, []byte{'?'})
 	rc.query = query
-	rc.target, rc.validPath = normalizePath(rc.target, path)
+	rc.target, rc.validPath = requestpath.Normalize(rc.target, path)
 	rc.pathLength = len(rc.target)
-	rc.managementAPI = underV1(rc.target)
+	rc.managementAPI = requestpath.IsManagement(rc.target)
 	if rc.validPath {
 		rc.route = g.hostedRoute(rc, header, g.router.match(rc.target))
 	}
@@ -285,9 +286,9 @@ func (g *Gateway) isClientAPI(header *fasthttp.RequestHeader) bool {
 	if _, ok := g.clientAPILabelOfHost(hostname(header.Host())); ok {
 		return true
 	}
-	target, _ := originForm(header.RequestURI())
+	target, _ := requestpath.OriginForm(header.RequestURI())
 	path, _, _ := bytes.Cut(target, []byte{'?'})
-	path, _ = normalizePath(nil, path)
+	path, _ = requestpath.Normalize(nil, path)
 	return bytes.HasPrefix(path, []byte(clientAPI))
 }
 

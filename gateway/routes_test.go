@@ -7,6 +7,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/doorward/doorward/gateway/requestpath"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/rpc"
 )
@@ -398,7 +399,7 @@ func TestTheTable(t *testing.T) {
 			t.Errorf("%s is listed twice", r.pattern)
 		}
 		patterns[r.pattern] = true
-		if managed := underV1([]byte(r.pattern)); !managed && r.access == keyAccess ||
+		if managed := requestpath.IsManagement([]byte(r.pattern)); !managed && r.access == keyAccess ||
 			managed && r.access != keyAccess && r.access != publicAccess {
 			t.Errorf("%s has the wrong kind of access", r.pattern)
 		}

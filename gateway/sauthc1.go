@@ -10,6 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/doorward/doorward/gateway/requestpath"
 	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 )
@@ -86,7 +87,7 @@ func (s signature) verificationRequest(request *fasthttp.Request, dates []string
 	if !host || s.date == "" || !strings.HasPrefix(in.Timestamp, s.date+"T") {
 		return in, false
 	}
-	target, ok := originForm(request.Header.RequestURI())
+	target, ok := requestpath.OriginForm(request.Header.RequestURI())
 	if !ok {
 		return in, false
 	}

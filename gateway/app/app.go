@@ -31,7 +31,8 @@ type App struct {
 }
 
 // Open wires the gateway as a part of a process. It serves nothing yet.
-func Open(_ context.Context, p *run.Process, cfg Config, up Upstreams, keys oauthapi.API, feeds ...cache.Source) (*App, error) {
+func Open(_ context.Context, p *run.Process, cfg Config, up Upstreams, keys oauthapi.API, directory directoryapi.API,
+	feeds ...cache.Source) (*App, error) {
 	common, err := cfg.Service.Validate()
 	if err != nil {
 		return nil, err
@@ -54,7 +55,8 @@ func Open(_ context.Context, p *run.Process, cfg Config, up Upstreams, keys oaut
 	}
 	p.OnClose("gateway redis", func(context.Context) error { return redis.Close() })
 	app.gateway, err = gateway.New(gateway.Config{
-		Common: common, Upstreams: up, Keys: keys, Feeds: feeds, ClientSuffix: suffix, Data: cfg.Data, SignUp: cfg.SignUp,
+		Common: common, Upstreams: up, Keys: keys, Feeds: feeds, Tenants: directoryapi.NewTenantGate("gateway.tenants", directory, common.Now),
+		ClientSuffix: suffix, Data: cfg.Data, SignUp: cfg.SignUp,
 		Proxied: app.certificate == nil, TrustedHops: cfg.TrustedHops,
 		Tenant:  gateway.Limit{InFlight: cfg.TenantConcurrency, PerSecond: cfg.TenantRate},
 		Users:   gateway.Limit{InFlight: cfg.UserConcurrency, PerSecond: cfg.UserRate},
@@ -88,8 +90,9 @@ func Run(ctx context.Context, p *run.Process, cfg Config) error {
 		return err
 	}
 	peer := func(name string) rpc.Peer { return rpc.Peer{Upstream: up[name], Signer: common.Signer} }
-	app, err := Open(ctx, p, cfg, up, oauthapi.Client(peer("oauth")), applicationapi.Client(peer("application")).AccessChanges,
-		directoryapi.Client(peer("directory")).AccessChanges)
+	directory := directoryapi.Client(peer("directory"))
+	app, err := Open(ctx, p, cfg, up, oauthapi.Client(peer("oauth")), directory,
+		applicationapi.Client(peer("application")).AccessChanges, directory.AccessChanges)
 	if err != nil {
 		return err
 	}

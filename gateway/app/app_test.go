@@ -16,6 +16,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/cache"
@@ -43,6 +44,17 @@ func (oauth) Authenticate(_ context.Context, in oauthapi.Authenticate) (oauthapi
 }
 
 func (oauth) AccessChanges(context.Context, cache.Position) (cache.Page, error) {
+	return cache.Page{Behind: true}, nil
+}
+
+// directory is the directory service, whose tenants are enabled.
+type directory struct{ directoryapi.Contract }
+
+func (directory) Tenant(context.Context, directoryapi.Ref) (directoryapi.Tenant, error) {
+	return directoryapi.Tenant{ID: tenant, Status: directoryapi.Enabled}, nil
+}
+
+func (directory) AccessChanges(context.Context, cache.Position) (cache.Page, error) {
 	return cache.Page{Behind: true}, nil
 }
 
@@ -231,7 +243,7 @@ func TestStandaloneOpensAndServesOnItsOwnListener(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := process(t)
-	app, err := Open(t.Context(), p, cfg, up, oauth{})
+	app, err := Open(t.Context(), p, cfg, up, oauth{}, directory{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,6 +67,7 @@ var (
 	TooLarge         = define(http.StatusRequestEntityTooLarge, 413, "The request is too large.")
 	Conflict         = define(http.StatusConflict, 409, "This cannot be done at the moment.")
 	ContentType      = define(http.StatusUnsupportedMediaType, 1101, "The content type is not supported.")
+	TenantSuspended  = define(http.StatusForbidden, 1930, "This tenant is suspended.")
 	TooMany          = define(http.StatusTooManyRequests, 429, "Too many requests. Please try again in a moment.")
 	Internal         = define(http.StatusInternalServerError, 500, "Something went wrong on our side. Please try again.")
 	Unavailable      = define(http.StatusServiceUnavailable, 503, "The service is busy. Please try again in a moment.")

@@ -1,6 +1,7 @@
 package field
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -88,6 +89,26 @@ var accents = &unicode.RangeTable{R16: []unicode.Range16{
 	{Lo: 0x1dc0, Hi: 0x1dff, Stride: 1},
 	{Lo: 0x20d0, Hi: 0x20ff, Stride: 1},
 }}
+
+// SearchText returns the text of a search column: the texts, each once and in the form in which the search q looks for
+// them.
+func SearchText(texts ...string) string {
+	var parts []string
+	for _, text := range texts {
+		if part := FoldForSearch(text); part != "" && !slices.Contains(parts, part) {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// OrEmpty returns an optional text, and "" where there is none.
+func OrEmpty(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
 
 func isASCII(text string) bool {
 	for i := range len(text) {

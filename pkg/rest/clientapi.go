@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 
@@ -27,6 +28,8 @@ func failToken(c *fiber.Ctx, refusal *apierr.Error) error {
 	switch {
 	case refusal.RetryAfter > 0 || refusal.Status >= http.StatusInternalServerError:
 		code = "temporarily_unavailable"
+	case errors.Is(refusal, apierr.TenantSuspended):
+		code = "access_denied"
 	case code == "access_denied":
 		return c.JSON(refusal.Fields)
 	case code == "invalid_client":

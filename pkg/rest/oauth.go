@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 
@@ -27,6 +28,8 @@ func OAuthErrors(base href.Base) fiber.Handler {
 			code = "temporarily_unavailable"
 		case refusal.Status >= http.StatusInternalServerError:
 			code = "server_error"
+		case errors.Is(refusal, apierr.TenantSuspended):
+			code = "access_denied"
 		case code == "":
 			code = "invalid_request"
 		}

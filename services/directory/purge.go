@@ -8,6 +8,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/operatorlog"
 	"github.com/doorward/doorward/pkg/purge"
 	"github.com/doorward/doorward/services/directory/store"
 )
@@ -32,6 +33,7 @@ func (s *Service) Purge(ctx context.Context) error {
 	return errors.Join(
 		s.store.Purge(ctx, store.ExpiringResets, now.Add(-endedLinkRetention)),
 		s.store.Purge(ctx, store.ExpiringSignUps, now),
+		s.store.Purge(ctx, operatorlog.Rows, now.Add(-operatorlog.Retention)),
 		purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return s.deleteRemaining(ctx, tx) }),
 		s.store.Purge(ctx, store.EndedCounts, now),
 	)

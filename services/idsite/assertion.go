@@ -141,6 +141,9 @@ func (s *Service) verifyAssertion(ctx context.Context, token secure.Secret) (a a
 		STT string `json:"stt"`
 	}
 	a.tenant = verified.Tenant
+	if err := s.Journey.CheckTenant(ctx, a.tenant); err != nil {
+		return a, err
+	}
 	if a.site, err = s.store.TenantSite(caller.WithTenant(ctx, a.tenant), a.tenant); err != nil {
 		return a, err
 	}

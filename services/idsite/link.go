@@ -72,6 +72,16 @@ func (s *Service) SendMailAgain(ctx context.Context, workflow directoryapi.Workf
 	return link, s.Journey.SendMailAgain(ctx, workflow, ended)
 }
 
+// PendingSignUp returns the sign-up or the invitation of a mailed token, or apierr.NotFound. The invitation of a
+// suspended tenant is apierr.TenantSuspended.
+func (s *Service) PendingSignUp(ctx context.Context, token secure.Secret) (directoryapi.PendingSignUp, error) {
+	pending, err := s.Tenants.PendingSignUp(ctx, token)
+	if err != nil {
+		return pending, err
+	}
+	return pending, s.Journey.CheckTenant(ctx, pending.Tenant)
+}
+
 func (s *Service) mailedLink(ctx context.Context, in directoryapi.MailedLink) (link MailedLink, err error) {
 	ctx, link.Account = caller.WithTenant(ctx, in.Tenant), in.Account
 	if !in.Account.ID.IsZero() {

@@ -178,6 +178,9 @@ func (s *Service) verifyPageToken(ctx context.Context, token secure.Secret) (sto
 	if err != nil {
 		return flow, site, err
 	}
+	if err := s.Journey.CheckTenant(ctx, at.Tenant); err != nil {
+		return flow, site, err
+	}
 	expires, err := claims.GetExpirationTime()
 	now := s.now()
 	if err != nil || expires == nil || !now.Before(expires.Time) || !now.Before(flow.ExpiresAt) || flow.FinishedAt != nil {

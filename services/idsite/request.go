@@ -97,7 +97,10 @@ func (s *Service) verifySignature(ctx context.Context, parameter string,
 		err = apierr.BadRequest.Because("%s is not a JWT that an enabled API key of an administrator signed with HS256",
 			parameter)
 	}
-	return verified, err
+	if err != nil {
+		return verified, err
+	}
+	return verified, s.Journey.CheckTenant(ctx, verified.Tenant)
 }
 
 // parseRequest reads the header and the claims of a request whose signature is verified.

@@ -82,6 +82,9 @@ func (s *Service) FinishSAML(ctx context.Context, directory id.ID, response, rel
 		return "", err
 	}
 	f := &from.Flow
+	if err := s.Journey.CheckTenant(ctx, f.TenantID); err != nil {
+		return "", err
+	}
 	if from.RequestID != "" && !from.IsHosted && f.KeyID == "" {
 		// The login began at /authorize, which returns its state in the query too.
 		f.CallbackURI = withState(f.CallbackURI, f.State)
@@ -118,6 +121,9 @@ func (s *Service) finishSAML(ctx context.Context, directory id.ID, from *journey
 func (s *Service) FinishSAMLLogout(ctx context.Context, relay, response secure.Secret) (string, error) {
 	f, err := s.Journey.FinishSAMLLogout(ctx, relay, response)
 	if err != nil {
+		return "", err
+	}
+	if err := s.Journey.CheckTenant(ctx, f.TenantID); err != nil {
 		return "", err
 	}
 	ctx = caller.WithTenant(ctx, f.TenantID)

@@ -68,6 +68,9 @@ func (s *Service) ContinueSignOn(ctx context.Context, in BrowserRequest) (Redire
 	if err != nil {
 		return Redirect{}, errToken
 	}
+	if err := s.Journey.CheckTenant(ctx, token.About.Tenant); err != nil {
+		return Redirect{}, err
+	}
 	ctx = caller.WithTenant(ctx, token.About.Tenant)
 	f, err := s.store.Flow(ctx, token.About.Tenant, token.About.ID)
 	if err != nil && !errors.Is(err, apierr.NotFound) {

@@ -16,6 +16,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/outbound"
@@ -58,6 +59,7 @@ type office struct {
 	mail                *mailtest.Server
 	clock               atomic.Int64 // milliseconds after the constant clock
 	tenant, application id.ID
+	suspended           atomic.Bool // all tenants
 
 	mu       sync.Mutex
 	answer   func(directoryapi.MailOf) (directoryapi.Mail, error)
@@ -140,12 +142,21 @@ func (d directoryOf) Mail(_ context.Context, in directoryapi.MailOf) (directorya
 }
 
 // Tenant returns any tenant to itself.
-func (directoryOf) Tenant(_ context.Context, in directoryapi.Ref) (directoryapi.Tenant, error) {
+func (d directoryOf) Tenant(_ context.Context, in directoryapi.Ref) (directoryapi.Tenant, error) {
 	if in.Tenant != in.ID {
 		return directoryapi.Tenant{}, apierr.NotFound
 	}
 	since := time.Date(2026, 11, 20, 20, 25, 0, 0, time.UTC)
-	return directoryapi.Tenant{ID: in.ID, CreatedAt: since, ModifiedAt: since}, nil
+	status := directoryapi.Enabled
+	if d.o != nil && d.o.suspended.Load() {
+		status = directoryapi.Suspended
+	}
+	return directoryapi.Tenant{ID: in.ID, Status: status, CreatedAt: since, ModifiedAt: since}, nil
+}
+
+// AccessChanges is behind, so that the status of a tenant is asked for each time.
+func (directoryOf) AccessChanges(context.Context, cache.Position) (cache.Page, error) {
+	return cache.Page{Behind: true}, nil
 }
 
 // Owner returns the owner of any tenant.

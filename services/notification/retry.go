@@ -63,6 +63,9 @@ func isUnavailable(err error) bool {
 func (s *Service) recordOutcome(ctx context.Context, c *channel, d store.Delivery, outcome error) (result string) {
 	ctx, release := withGrace(ctx, stopGrace+recordGrace)
 	defer release()
+	if errors.Is(outcome, apierr.TenantSuspended) {
+		return s.hold(ctx, d)
+	}
 	now := s.now()
 	next := now.Add(unavailableRetryDelay)
 	d.State, result = c.finalState(outcome)

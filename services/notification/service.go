@@ -63,6 +63,8 @@ type Service struct {
 	mail, sms, logouts *channel
 
 	// One worker for the mail server of each tenant, and of several workers one is left for that of the deployment.
+	tenants           *directoryapi.TenantGate
+	held              heldTenants
 	tenantServerLimit *tenantLimit
 	logoutLimit       *tenantLimit
 	instruments       instruments
@@ -72,6 +74,7 @@ type Service struct {
 func New(s *store.Store, peers Peers, ring *secure.Keyring, base href.Base, now func() time.Time, cfg Config) *Service {
 	cfg.LeaseTime = cmp.Or(cfg.LeaseTime, leaseTime)
 	svc := &Service{store: s, peers: peers, ring: ring, base: base, now: now, cfg: cfg, instruments: newInstruments(),
+		tenants:           directoryapi.NewTenantGate("notification.tenants", peers.Directory, now),
 		tenantServerLimit: newTenantLimit(1, max(cfg.Senders-1, 1)),
 		logoutLimit:       newTenantLimit(logoutShare, 0),
 	}

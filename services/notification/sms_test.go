@@ -1,6 +1,7 @@
 package notification_test
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -14,7 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
@@ -69,7 +72,18 @@ func (x *exchange) replica(change ...func(*notification.Config)) *notification.S
 	for _, c := range change {
 		c(&cfg)
 	}
-	return notification.New(store.New(x.db, x.now), notification.Peers{}, x.ring, host+"/v1", x.now, cfg)
+	return notification.New(store.New(x.db, x.now), notification.Peers{Directory: enabledTenants{}}, x.ring, host+"/v1", x.now, cfg)
+}
+
+// enabledTenants is the directory service, whose tenants are enabled.
+type enabledTenants struct{ directoryapi.API }
+
+func (enabledTenants) Tenant(_ context.Context, in directoryapi.Ref) (directoryapi.Tenant, error) {
+	return directoryapi.Tenant{ID: in.ID, Status: directoryapi.Enabled}, nil
+}
+
+func (enabledTenants) AccessChanges(context.Context, cache.Position) (cache.Page, error) {
+	return cache.Page{Behind: true}, nil
 }
 
 // run lets a replica send until the test ends.

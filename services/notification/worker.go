@@ -171,7 +171,7 @@ func (s *Service) sendNext(ctx context.Context, c *channel, sender sender) (due 
 	outcome := s.attempt(ctx, c, sender, d)
 	result := s.recordOutcome(ctx, c, d, outcome)
 	span.SetAttributes(attribute.String("result", result))
-	if outcome != nil && result != "unwanted" {
+	if outcome != nil && result != "unwanted" && result != "held" {
 		span.SetStatus(codes.Error, outcome.Error())
 	}
 	c.attempts.Add(ctx, 1, metric.WithAttributes(attribute.String("workflow", c.workflow(d)),
@@ -187,7 +187,9 @@ func (s *Service) lease(ctx context.Context, c *channel) (d store.Delivery, err 
 	now := s.now()
 	after, _ := c.lastTenant.Load().(id.ID)
 	err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
-		d, err = tx.LeaseDelivery(ctx, c.kind, after, id.New(now), now, now.Add(s.cfg.LeaseTime), c.skipped())
+		skip := c.skipped()
+		skip.Tenants = append(skip.Tenants, s.held.at(now)...)
+		d, err = tx.LeaseDelivery(ctx, c.kind, after, id.New(now), now, now.Add(s.cfg.LeaseTime), skip)
 		return err
 	})
 	return d, err
@@ -225,6 +227,9 @@ func (s *Service) attempt(ctx context.Context, c *channel, sender sender, d stor
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
+	if err := s.tenants.Check(ctx, d.TenantID); err != nil {
+		return err
+	}
 	return sender.send(ctx, d)
 }
 

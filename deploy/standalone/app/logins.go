@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -34,16 +33,19 @@ func (e usageError) Is(target error) bool { return target == ErrUsage }
 // maxSince is how far back failed logins are kept.
 const maxSince = 30 * 24 * time.Hour
 
-// parseSince reads a duration of hours, minutes and the like, or of days: 24h, 30d.
-func parseSince(text string) (time.Duration, error) {
+// parseSince reads how far back failed logins are listed.
+func parseSince(text string) (time.Duration, error) { return parseWithin(text, maxSince) }
+
+// parseWithin reads a duration of hours, minutes and the like, or of days: 24h, 30d. Above most it is a usage error.
+func parseWithin(text string, most time.Duration) (time.Duration, error) {
 	since, err := time.ParseDuration(text)
 	if days, isDays := strings.CutSuffix(text, "d"); isDays {
 		var n int
 		n, err = strconv.Atoi(days)
 		since = time.Duration(n) * 24 * time.Hour
 	}
-	if err != nil || since <= 0 || since > maxSince {
-		return 0, usageError(fmt.Sprintf("--since %s: use a time such as 90m, 24h or 7d, at most 30d", text))
+	if err != nil || since <= 0 || since > most {
+		return 0, usageError(fmt.Sprintf("--since %s: use a time such as 90m, 24h or 7d, at most %dd", text, int(most.Hours()/24)))
 	}
 	return since, nil
 }
@@ -106,9 +108,7 @@ func Logins(ctx context.Context, source *env.Source, tenantName, login, since st
 			f.AccountID.String(), f.Address, f.RequestID}
 	}
 	if asJSON {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(lines)
+		return writeJSON(out, lines)
 	}
 	for _, l := range lines {
 		limit, until := "-", "-"

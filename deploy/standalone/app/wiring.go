@@ -66,7 +66,7 @@ func (s *standalone) openServices(ctx context.Context) error {
 	}
 	gatewayConfig := gateway.FromEnv(s.source)
 	gatewayConfig.Data = s.folder.join("")
-	publicGateway, err := gateway.Open(ctx, p, gatewayConfig, upstreams, tokens.API,
+	publicGateway, err := gateway.Open(ctx, p, gatewayConfig, upstreams, tokens.API, directories.API,
 		applications.API.AccessChanges, directories.API.AccessChanges)
 	if err != nil {
 		return fmt.Errorf("gateway: %w", err)

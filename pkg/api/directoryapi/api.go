@@ -167,6 +167,8 @@ const (
 	Verified   = "VERIFIED"
 	Unknown    = "UNKNOWN"
 	Locked     = "LOCKED"
+	Suspended  = "SUSPENDED" // of a tenant
+	Deleting   = "DELETING"  // of a tenant: suspended, and all of it goes after its grace
 )
 
 // Empty is the result of a method without a result.
@@ -182,6 +184,12 @@ type Tenant struct {
 	Name       string    `json:"name"`
 	CreatedAt  time.Time `json:"createdAt"`
 	ModifiedAt time.Time `json:"modifiedAt"`
+
+	// What the operators of the deployment have decided about it.
+	Status       string     `json:"status"`      // Enabled, Suspended or Deleting
+	StatusReason *string    `json:"reason"`      // nil for an enabled one
+	SuspendedAt  *time.Time `json:"suspendedAt"` // likewise
+	DeleteAfter  *time.Time `json:"deleteAfter"` // of one that is Deleting
 }
 
 // Times returns the times of the collections below the tenant.

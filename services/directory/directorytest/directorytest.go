@@ -159,6 +159,17 @@ func (s *Service) SetStatus(t testing.TB, at id.Ref, kind, status string) {
 	check(t, err)
 }
 
+// SetTenantStatus sets the status of a tenant, as an operator does.
+func (s *Service) SetTenantStatus(t testing.TB, tenant id.ID, status string) {
+	t.Helper()
+	err := store.New(s.DB, s.now).Tx(t.Context(), func(tx *store.Tx) error {
+		return tx.SetTenantStatus(t.Context(), directoryapi.Tenant{ID: tenant, Status: status})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // SetBuiltinStatus sets the status of an administrators directory, which the service refuses to change.
 func (s *Service) SetBuiltinStatus(t testing.TB, at id.Ref, status string) {
 	t.Helper()

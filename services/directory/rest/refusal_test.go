@@ -23,6 +23,7 @@ var unseen = map[string]string{
 	"VerificationDisabled": "verification mails of applications",
 	"Forbidden":            "a request without a caller", "TooLarge": "a body of more than the server reads",
 	"AccountStoreDisabled": "applications, as creators of accounts", "Unauthorized": "keys of agents, at the gateway",
+	"TenantSuspended":  "suspended tenants, at the gateway and the other doors",
 	"AgentUnreachable": "delegated logins", "ServerUnreachable": "delegated logins", "AgentSlow": "delegated logins",
 	"ServerSlow":    "delegated logins",
 	"AgentFailures": "nobody: it is the list of those of delegated logins", "AgentAnswer": "delegated logins",

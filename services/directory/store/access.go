@@ -20,7 +20,7 @@ type Access struct {
 }
 
 // accessChannel is the channel of PostgreSQL notifications (NOTIFY) with the accounts, groups,
-// directories and agents whose access changes.
+// directories, agents and tenants whose access changes.
 const accessChannel = "directory.access"
 
 // accessCacheSize is twice the number of accounts that the cache holds, some 400 bytes each.

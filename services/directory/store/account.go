@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"maps"
-	"slices"
-	"strings"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/field"
@@ -210,28 +208,9 @@ func normalizedText(a directoryapi.Account) normalizedAccount {
 	}
 	fullName := []rune(field.Fold(a.FullName()))
 	f.FullNameFolded = string(fullName[:min(len(fullName), maxSorted)])
-	f.Search = searchText(f.UsernameFolded, f.EmailFolded, a.Username, a.Email, orEmpty(a.GivenName),
-		orEmpty(a.MiddleName), orEmpty(a.Surname))
+	f.Search = field.SearchText(f.UsernameFolded, f.EmailFolded, a.Username, a.Email, field.OrEmpty(a.GivenName),
+		field.OrEmpty(a.MiddleName), field.OrEmpty(a.Surname))
 	return f
-}
-
-// searchText returns the text of a search column: the texts, each once and in the form in which q looks
-// for them.
-func searchText(texts ...string) string {
-	var parts []string
-	for _, text := range texts {
-		if part := field.FoldForSearch(text); part != "" && !slices.Contains(parts, part) {
-			parts = append(parts, part)
-		}
-	}
-	return strings.Join(parts, "\n")
-}
-
-func orEmpty(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
 }
 
 // UpdateAccount updates what a client can change. Where VerificationSealed is nil, it ends the

@@ -149,7 +149,7 @@ func groupArgs(g directoryapi.Group) pg.NamedArgs {
 func describe(name string, description *string) pg.Args {
 	return pg.Args{
 		"name_folded": field.Fold(name), "description_folded": field.FoldOptional(description),
-		"search": searchText(name, orEmpty(description)),
+		"search": field.SearchText(name, field.OrEmpty(description)),
 	}
 }
 

@@ -8,7 +8,8 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 )
 
-const tenantColumns = `tenant_id, key, name, created_at, modified_at`
+const tenantColumns = `tenant_id, key, name, status, status_reason, suspended_at, delete_after, created_at,
+	modified_at`
 
 // Tenant returns a tenant, or apierr.NotFound.
 func (s *Store) Tenant(ctx context.Context, tenant id.ID) (directoryapi.Tenant, error) {
@@ -31,6 +32,14 @@ func (tx *Tx) InsertTenant(ctx context.Context, t directoryapi.Tenant) error {
 func (tx *Tx) LockTenant(ctx context.Context, tenant id.ID) (directoryapi.Tenant, error) {
 	return pg.One[directoryapi.Tenant](ctx, tx, `SELECT `+tenantColumns+` FROM tenants WHERE tenant_id = $1 FOR UPDATE`,
 		tenant)
+}
+
+// SetTenantStatus writes the status of a tenant, with its reason and times, and reports the change to the other
+// services (directoryapi.TenantGate) when the transaction commits.
+func (tx *Tx) SetTenantStatus(ctx context.Context, t directoryapi.Tenant) error {
+	tx.invalidateAccess(t.ID, t.ID)
+	return pg.MustChange(ctx, tx, `UPDATE tenants SET status = $2, status_reason = $3, suspended_at = $4, delete_after = $5
+		WHERE tenant_id = $1`, t.ID, t.Status, t.StatusReason, t.SuspendedAt, t.DeleteAfter)
 }
 
 // UpdateTenant updates what a client can change.

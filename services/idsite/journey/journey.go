@@ -44,6 +44,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite/store"
 )
@@ -64,11 +65,18 @@ type Journey struct {
 	ring  *secure.Keyring
 	now   func() time.Time
 	base  href.Base
+
+	tenants *directoryapi.TenantGate
 }
 
 // New makes a journey. base is the address of the management API.
 func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time, base href.Base) *Journey {
-	return &Journey{s, peers, ring, now, base}
+	return &Journey{s, peers, ring, now, base, directoryapi.NewTenantGate("idsite.tenants", peers.Directory, now)}
+}
+
+// CheckTenant returns apierr.TenantSuspended for a suspended tenant. Each door asks as soon as it has proved its tenant.
+func (j *Journey) CheckTenant(ctx context.Context, tenant id.ID) error {
+	return j.tenants.Check(ctx, tenant)
 }
 
 var (

@@ -144,18 +144,28 @@ func directoryOf(account directoryapi.Account) []directoryapi.Store {
 func (j *Journey) Link(ctx context.Context, workflow directoryapi.Workflow,
 	token secure.Secret) (directoryapi.MailedLink, error) {
 	if workflow == directoryapi.Verification {
-		return j.peers.Directory.Verification(ctx, directoryapi.VerifyEmail{Token: token})
+		link, err := j.peers.Directory.Verification(ctx, directoryapi.VerifyEmail{Token: token})
+		return j.checkLink(ctx, link, err)
 	}
 	reset, err := j.peers.Directory.Reset(ctx, directoryapi.ResetToken{Token: token})
-	return directoryapi.MailedLink{Tenant: reset.Account.TenantID, Account: reset.Account,
-		Application: reset.Application}, err
+	return j.checkLink(ctx, directoryapi.MailedLink{Tenant: reset.Account.TenantID, Account: reset.Account,
+		Application: reset.Application}, err)
+}
+
+// checkLink refuses the links of a suspended tenant. err is the result of the look-up of the link.
+func (j *Journey) checkLink(ctx context.Context, link directoryapi.MailedLink, err error) (directoryapi.MailedLink, error) {
+	if err != nil {
+		return link, err
+	}
+	return link, j.CheckTenant(ctx, link.Tenant)
 }
 
 // EndedLink returns to what a link has led that was used or has expired, or apierr.NotFound for
 // a token that never was.
 func (j *Journey) EndedLink(ctx context.Context, workflow directoryapi.Workflow,
 	token secure.Secret) (directoryapi.MailedLink, error) {
-	return j.peers.Directory.EndedLink(ctx, directoryapi.EndedLink{Workflow: workflow, Token: token})
+	link, err := j.peers.Directory.EndedLink(ctx, directoryapi.EndedLink{Workflow: workflow, Token: token})
+	return j.checkLink(ctx, link, err)
 }
 
 // SendMailAgain sends another mail in place of one whose link has ended, to the present address of the

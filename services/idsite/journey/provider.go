@@ -139,6 +139,9 @@ func (j *Journey) ConsumeProviderLogin(ctx context.Context, in ProviderResponse)
 		return l, ErrProviderState
 	}
 	tenant, login := state.About.Tenant, state.About.ID
+	if err := j.CheckTenant(ctx, tenant); err != nil {
+		return l, err
+	}
 	err = j.store.Tx(caller.WithTenant(ctx, tenant), func(tx *store.Tx) (err error) {
 		l, err = tx.ConsumeProviderLogin(ctx, tenant, login, in.Browsers.digests(), j.now())
 		return err

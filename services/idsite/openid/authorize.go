@@ -33,7 +33,7 @@ var errLogin = apierr.BadRequest.Because(
 // browser, so that it leads to Begin.
 func (p *Provider) Authorize(ctx context.Context, application id.ID, parameters url.Values, isForm bool,
 	in journey.BrowserRequest) (journey.Redirect, error) {
-	app, err := p.Peers.Application.FindApplication(ctx, applicationapi.FindApplication{ID: application})
+	app, err := p.application(ctx, application)
 	if err != nil {
 		return journey.Redirect{}, err
 	}
@@ -68,6 +68,15 @@ func (p *Provider) Authorize(ctx context.Context, application id.ID, parameters 
 	}
 	out.Browser = browser
 	return out, err
+}
+
+// application returns the application of an address, or apierr.NotFound, or apierr.TenantSuspended.
+func (p *Provider) application(ctx context.Context, application id.ID) (applicationapi.Application, error) {
+	app, err := p.Peers.Application.FindApplication(ctx, applicationapi.FindApplication{ID: application})
+	if err != nil {
+		return app, err
+	}
+	return app, p.Journey.CheckTenant(ctx, app.TenantID)
 }
 
 // Session returns the session of a cookie, or the zero one.
@@ -141,7 +150,7 @@ func (p *Provider) Begin(ctx context.Context, application, flow id.ID,
 // flow returns a login of an application that the browser has begun and whose request was not answered yet. It
 // returns errLogin for any other.
 func (p *Provider) flow(ctx context.Context, application, flow id.ID, in journey.BrowserRequest) (store.Flow, error) {
-	app, err := p.Peers.Application.FindApplication(ctx, applicationapi.FindApplication{ID: application})
+	app, err := p.application(ctx, application)
 	if err != nil {
 		return store.Flow{}, err
 	}

@@ -3,7 +3,6 @@ package openid
 import (
 	"context"
 
-	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
@@ -16,7 +15,7 @@ import (
 // apierr.NotFound for a code that is unknown, expired or answered.
 func (p *Provider) BeginDevice(ctx context.Context, application id.ID, userCode string,
 	in journey.BrowserRequest) (journey.Redirect, error) {
-	app, err := p.Peers.Application.FindApplication(ctx, applicationapi.FindApplication{ID: application})
+	app, err := p.application(ctx, application)
 	if err != nil {
 		return journey.Redirect{}, err
 	}

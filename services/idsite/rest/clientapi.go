@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"mime"
 	"net/http"
 	"net/url"
@@ -98,6 +99,9 @@ func (h *handlers) clientAPI(c *fiber.Ctx) error {
 	if err == nil {
 		return nil
 	}
+	if errors.Is(err, apierr.TenantSuspended) && acceptsPage(c) {
+		return h.renderLoginError(c, err)
+	}
 	return rest.FailClient(c, err)
 }
 
@@ -115,6 +119,9 @@ func (h *handlers) callClient(c *fiber.Ctx, route endpoint) error {
 		call.baseURL = client.Origin()
 	}
 	if preflight, err := call.cors(c); preflight || err != nil {
+		return err
+	}
+	if err := h.svc.Journey.CheckTenant(c.UserContext(), client.Application.TenantID); err != nil {
 		return err
 	}
 	if route.get == nil && route.post == nil && route.delete == nil {

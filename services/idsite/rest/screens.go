@@ -32,6 +32,9 @@ func (h *handlers) serveHostedPages(c *fiber.Ctx) error {
 		return err
 	}
 	rest.SetTenant(c, site.TenantID)
+	if err := h.svc.Journey.CheckTenant(c.UserContext(), site.TenantID); err != nil {
+		return h.renderLoginError(c, err)
+	}
 	api := h.base.Host()
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")

@@ -21,6 +21,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
@@ -136,6 +137,15 @@ func (peer) Mail(_ context.Context, in directoryapi.MailOf) (directoryapi.Mail, 
 			TextBody: "$!{url}"},
 		Account: directoryapi.Account{ID: in.Account, Email: address(in.Account)},
 	}, nil
+}
+
+// Tenant returns an enabled tenant, which is asked for each time.
+func (peer) Tenant(_ context.Context, in directoryapi.Ref) (directoryapi.Tenant, error) {
+	return directoryapi.Tenant{ID: in.ID, Status: directoryapi.Enabled}, nil
+}
+
+func (peer) AccessChanges(context.Context, cache.Position) (cache.Page, error) {
+	return cache.Page{Behind: true}, nil
 }
 
 func address(account id.ID) string { return account.String() + "@example.test" }

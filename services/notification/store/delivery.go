@@ -27,6 +27,7 @@ const (
 	Lost            = "LOST"             // there was no answer: the provider may have accepted it
 	Delivered       = "DELIVERED"        // the provider has confirmed the delivery
 	Obsolete        = "OBSOLETE"         // not sent, because there is no need any more (errObsolete)
+	Cancelled       = "CANCELLED"        // not sent, because the tenant was suspended for a day
 	Failed          = "FAILED"           // refused permanently, or given up by its age
 	DeploymentError = "DEPLOYMENT_ERROR" // a text message that could not be sent, for a reason of this deployment
 )
@@ -179,6 +180,15 @@ func (tx *Tx) CancelDeliveries(ctx context.Context, tenant id.ID, accounts []id.
 		token_sealed = NULL, number = '', message = '', leased_until = NULL, leased_by = NULL
 		WHERE tenant_id = $1 AND account_id = ANY ($2) AND finished_at IS NULL AND kind <> $5`, tenant, accounts, Obsolete,
 		now, Logout)
+	return err
+}
+
+// CancelHeldDeliveries sets the deliveries of a suspended tenant that were added until a time to Cancelled, and erases
+// their tokens, numbers and messages.
+func (tx *Tx) CancelHeldDeliveries(ctx context.Context, tenant id.ID, until, now time.Time) error {
+	_, err := pg.Exec(ctx, tx, `UPDATE deliveries SET state = $2, last_error = 'the tenant is suspended', finished_at = $3,
+		token_sealed = NULL, number = '', message = '', leased_until = NULL, leased_by = NULL
+		WHERE tenant_id = $1 AND finished_at IS NULL AND created_at <= $4`, tenant, Cancelled, now, until)
 	return err
 }
 

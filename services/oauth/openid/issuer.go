@@ -44,10 +44,14 @@ func (i issuer) scopeNames() []string {
 }
 
 // issuer returns the provider of an application that is named by its id alone. A disabled application or
-// provider is apierr.NotFound, as one that is not there.
+// provider is apierr.NotFound, as one that is not there; that of a suspended
+// tenant is apierr.TenantSuspended.
 func (s *Service) issuer(ctx context.Context, application id.ID) (issuer, error) {
 	app, err := s.Application.FindApplication(ctx, applicationapi.FindApplication{ID: application})
 	if err != nil {
+		return issuer{}, err
+	}
+	if err := s.tenants.Check(ctx, app.TenantID); err != nil {
 		return issuer{}, err
 	}
 	return s.issuerOf(ctx, app)

@@ -26,7 +26,8 @@ type Service struct {
 	Config
 	*relyingparty.Clients
 	*signing.Signer
-	salts *cache.Cache[id.ID, secure.Secret]
+	tenants *directoryapi.TenantGate
+	salts   *cache.Cache[id.ID, secure.Secret]
 }
 
 // Config is what the rules need.
@@ -56,6 +57,7 @@ func New(cfg Config) *Service {
 		Signer: signing.New(signing.Config{Store: cfg.Store, Directory: cfg.Directory, Ring: cfg.Ring, Now: cfg.Now}),
 		Clients: relyingparty.New(relyingparty.Config{Store: cfg.Store, Application: cfg.Application, Now: cfg.Now,
 			Outbound: cfg.Outbound}),
+		tenants: directoryapi.NewTenantGate("oauth.tenants", cfg.Directory, cfg.Now),
 		salts: cache.New(cache.Config[id.ID, secure.Secret]{Name: "oauth.salts", Size: 4096, MaxAge: time.Hour,
 			Now: cfg.Now}),
 	}

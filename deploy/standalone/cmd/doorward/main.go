@@ -47,7 +47,8 @@ var source = env.New(os.Environ())
 func commands() *cobra.Command {
 	root := &cobra.Command{Use: "doorward", SilenceErrors: true, SilenceUsage: true}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(migrate(), doctor(), logins(), explain(), deadLetters(), masterKeys(), admin(), tenant(), events())
+	root.AddCommand(migrate(), doctor(), logins(), explain(), deadLetters(), masterKeys(), admin(), tenant(), events(), audit())
+	app.DeclareOperator(source)
 	return root
 }
 
@@ -184,7 +185,7 @@ func admin() *cobra.Command {
 }
 
 func tenant() *cobra.Command {
-	parent := &cobra.Command{Use: "tenant", Short: "export and import a tenant"}
+	parent := &cobra.Command{Use: "tenant", Short: "suspend, resume, export and import a tenant"}
 	var tenantKey, recipients, identityFile, signer, folder string
 	export := &cobra.Command{
 		Use: "export", Short: "export a tenant to a folder, encrypted; after an interruption, run it again to continue",
@@ -214,10 +215,52 @@ func tenant() *cobra.Command {
 		required(command, &folder, "folder", "folder of the export")
 		parent.AddCommand(withVariables(command, app.TenantVariables))
 	}
+	addTenantStatus(parent)
 	parent.AddCommand(&cobra.Command{
 		Use: "key", Short: "create an age key pair for exports", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return app.NewExportKeyPair(c.OutOrStdout()) },
 	})
+	return parent
+}
+
+// addTenantStatus adds the commands that change the status of a tenant.
+func addTenantStatus(parent *cobra.Command) {
+	var tenantName, reason string
+	var asJSON bool
+	suspend := &cobra.Command{
+		Use: "suspend", Short: "refuse all requests of a tenant, everywhere within 100 ms", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return app.SuspendTenant(c.Context(), source, tenantName, reason, asJSON, c.OutOrStdout())
+		},
+	}
+	suspend.Flags().StringVar(&reason, "reason", "", "why, for the record of operators; required")
+	resume := &cobra.Command{
+		Use: "resume", Short: "end the suspension of a tenant", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return app.ResumeTenant(c.Context(), source, tenantName, asJSON, c.OutOrStdout())
+		},
+	}
+	for _, command := range []*cobra.Command{suspend, resume} {
+		required(command, &tenantName, "tenant", "key or id of the tenant, such as clever-otter")
+		command.Flags().BoolVar(&asJSON, "json", false, "write the tenant as JSON")
+		parent.AddCommand(withVariables(command, app.TenantStatusVariables))
+	}
+}
+
+func audit() *cobra.Command {
+	parent := &cobra.Command{Use: "audit", Short: "what was done in a deployment"}
+	var tenantName, since string
+	var asJSON bool
+	operator := &cobra.Command{
+		Use: "operator", Short: "list what operators have done by commands, the newest first", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return app.OperatorEvents(c.Context(), source, tenantName, since, asJSON, c.OutOrStdout())
+		},
+	}
+	operator.Flags().StringVar(&tenantName, "tenant", "", "of the tenant with this key or id only")
+	operator.Flags().StringVar(&since, "since", "30d", "how far back, at most 400d")
+	operator.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	parent.AddCommand(withVariables(operator, app.TenantStatusVariables))
 	return parent
 }
 

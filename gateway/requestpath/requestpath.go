@@ -1,12 +1,14 @@
-package gateway
+// Package requestpath reads the path of a request in one way only, so that a service cannot take it for another
+// (path traversal).
+package requestpath
 
 import "bytes"
 
-// normalizePath appends the normalized path to dst: one slash between segments, none at the
+// Normalize appends the normalized path to dst: one slash between segments, none at the
 // end. Escapes stay as they are. ok is false for a path that a service could take for another path
 // (path traversal): with a dot segment, an escaped slash, a backslash, a control character or an
 // invalid escape.
-func normalizePath(dst, path []byte) (normalized []byte, ok bool) {
+func Normalize(dst, path []byte) (normalized []byte, ok bool) {
 	start := len(dst)
 	for len(path) > 0 {
 		segment, rest, _ := bytes.Cut(path, []byte{'/'})
@@ -64,10 +66,10 @@ func unhex(b byte) byte {
 	return 0xff
 }
 
-// originForm returns a request target in origin form: it removes the scheme and the host of a
+// OriginForm returns a request target in origin form: it removes the scheme and the host of a
 // target in absolute form (RFC 9112, section 3.2.2). ok is false for a target in another form, or
 // with invalid characters.
-func originForm(target []byte) (path []byte, ok bool) {
+func OriginForm(target []byte) (path []byte, ok bool) {
 	for _, b := range target {
 		if b <= ' ' || b == 0x7f || b == '#' {
 			return nil, false
@@ -87,8 +89,8 @@ func originForm(target []byte) (path []byte, ok bool) {
 	return nil, false
 }
 
-// underV1 reports whether a path belongs to the management API.
-func underV1(path []byte) bool {
+// IsManagement reports whether a path belongs to the management API.
+func IsManagement(path []byte) bool {
 	rest, ok := bytes.CutPrefix(path, []byte("/v1"))
 	return ok && (len(rest) == 0 || rest[0] == '/')
 }

@@ -1,0 +1,60 @@
+package notification
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward/services/notification/mailtest"
+	"github.com/doorward/doorward/services/notification/store"
+)
+
+func TestTheMailsOfASuspendedTenantWait(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t, mailtest.Behaviour{})
+	o.suspended.Store(true)
+	s := o.service()
+	o.run(s)
+	o.order(s, 3)
+	o.await("held", held)
+	for _, r := range o.rows() {
+		if r.State != store.Pending || r.Failures != 0 || !r.HasToken {
+			t.Errorf("a held delivery is %+v", r)
+		}
+	}
+	o.suspended.Store(false)
+	o.turn(heldInterval)
+	o.await("sent", all(store.Sent))
+	if n := len(o.mail.Taken()); n != 3 {
+		t.Errorf("%d mails came after the tenant was resumed, want 3", n)
+	}
+}
+
+func TestAMailThatIsHeldForADayIsCancelled(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t, mailtest.Behaviour{})
+	o.suspended.Store(true)
+	s := o.service()
+	o.run(s)
+	o.order(s, 3)
+	o.await("held", held)
+	o.turn(maxHeldAge - time.Second)
+	isAhead := func(r row) bool { return r.NextTryAt.After(o.now()) }
+	if r := o.await("held again", func(rows []row) bool { return held(rows) && slices.ContainsFunc(rows, isAhead) }); r[0].State != store.Pending {
+		t.Errorf("a delivery of less than a day is %+v", r[0])
+	}
+	o.turn(heldInterval)
+	for _, r := range o.await("cancelled", all(store.Cancelled)) {
+		if r.HasToken || r.FinishedAt == nil {
+			t.Errorf("what is left of the delivery is %+v", r)
+		}
+	}
+	if n := len(o.mail.Taken()); n != 0 {
+		t.Errorf("%d mails of a suspended tenant were sent", n)
+	}
+}
+
+// held reports whether a worker has found that the tenant is suspended.
+func held(rows []row) bool {
+	return slices.ContainsFunc(rows, func(r row) bool { return r.LastError != "" && !r.Leased })
+}
