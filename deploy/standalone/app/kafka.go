@@ -59,16 +59,29 @@ func resolveBroker(source *env.Source) error {
 	return nil
 }
 
-// startKafka runs an embedded broker of the Kafka protocol on loopback, which
+// startKafka runs the embedded broker until the process ends.
+func startKafka(p *run.Process, dir string, password secure.Secret) (address string, err error) {
+	cluster, err := openBroker(dir, password)
+	if err != nil {
+		return "", err
+	}
+	p.OnClose("embedded Kafka", func(context.Context) error {
+		cluster.Close()
+		return nil
+	})
+	return cluster.ListenAddrs()[0], nil
+}
+
+// openBroker starts an embedded broker of the Kafka protocol on loopback, which
 // keeps its log in the data folder and writes it through to the disk. It asks for
 // the password.
-func startKafka(p *run.Process, dir string, password secure.Secret) (address string, err error) {
+func openBroker(dir string, password secure.Secret) (*kfake.Cluster, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
+		return nil, err
 	}
 	// The broker keeps the users of its last run, whose password was another one.
 	if err := os.RemoveAll(filepath.Join(dir, "sasl.json")); err != nil {
-		return "", err
+		return nil, err
 	}
 	cluster, err := kfake.NewCluster(
 		kfake.NumBrokers(1), kfake.ListenFn(listenKafka), kfake.DataDir(dir), kfake.SyncWrites(),
@@ -76,11 +89,7 @@ func startKafka(p *run.Process, dir string, password secure.Secret) (address str
 		kfake.EnableSASL(), kfake.Superuser(kafkaMechanism, kafkaUsername, password.Reveal()),
 	)
 	if err != nil {
-		return "", fmt.Errorf("start the embedded Kafka in %s: %w", dir, err)
+		return nil, fmt.Errorf("start the embedded Kafka in %s: %w", dir, err)
 	}
-	p.OnClose("embedded Kafka", func(context.Context) error {
-		cluster.Close()
-		return nil
-	})
-	return cluster.ListenAddrs()[0], nil
+	return cluster, nil
 }
