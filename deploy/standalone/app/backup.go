@@ -8,58 +8,21 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"filippo.io/age"
 
+	"github.com/doorward/doorward/deploy/standalone/backup"
+	"github.com/doorward/doorward/deploy/standalone/privateserver"
+	"github.com/doorward/doorward/pkg/backuprecord"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
-	"github.com/doorward/doorward/pkg/telemetry"
 	directory "github.com/doorward/doorward/services/directory/store"
 )
-
-// The files of a backup. Those but backup.json have the suffix .age where they are encrypted.
-const (
-	backupFormat    = 1
-	backupFile      = "backup.json" // written last: a folder with it is a whole backup
-	dumpFile        = "database.dump"
-	secretsName     = "secrets.json"
-	archiveFile     = "files.tar"
-	eventsFile      = "events.json" // in files.tar
-	encryptedSuffix = ".age"
-)
-
-// backupTime is the form of the name of a backup's folder.
-const backupTime = "20060102T150405Z"
-
-// backupName is such a name.
-var backupName = regexp.MustCompile(`^\d{8}T\d{6}Z$`)
-
-// folderFiles are the files of a data folder that a backup has beside the secrets: keys of the bootstrap tenant, and
-// certificates of the folder's own authority.
-var folderFiles = []string{"apikey.json", "apiKey-*.properties", "curl.conf", "ca.pem", "ca-key.pem", "server.pem", "server-key.pem"}
-
-// backupManifest is backup.json.
-type backupManifest struct {
-	Format     int              `json:"format"`
-	Version    string           `json:"version"` // of the release that has made it
-	CreatedAt  time.Time        `json:"createdAt"`
-	Postgres   int              `json:"postgres"`   // major version
-	Migrations map[string]int64 `json:"migrations"` // newest one of each schema
-	KeyIDs     []string         `json:"keyIds"`     // of the master keys
-	Files      []backupEntry    `json:"files"`
-}
-
-// backupEntry is a file of a backup, and the SHA-256 of its bytes as they are in the folder.
-type backupEntry struct {
-	Name   string `json:"name"`
-	Bytes  int64  `json:"bytes"`
-	SHA256 string `json:"sha256"`
-}
 
 // BackupOptions are what a call of Backup chooses.
 type BackupOptions struct {
@@ -81,21 +44,21 @@ func BackupVariables(source *env.Source) {
 }
 
 // errNoFolder is the error of Backup and Restore for a deployment with a database of its own.
-const errNoFolder = usageError("only the PostgreSQL of a data folder is backed up and restored here, and the environment names " +
-	"a database: docs/backup.md says how to back that up")
+const errNoFolder = usageError("only a data folder with a PostgreSQL of its own is backed up and restored here, and the environment " +
+	"names a database: docs/backup.md says how to back that up")
 
-// Backup makes a backup of a data folder, whose process may run, in a new folder below parent (docs/backup.md). It
-// is consistent: one snapshot of all schemas, with the events that had left it for Kafka and were not handled. Only a
-// whole one stays.
+// Backup makes a backup of a data folder, whose process may run, in a new folder below parent (docs/backup.md).
 func Backup(ctx context.Context, source *env.Source, parent string, options BackupOptions, asJSON bool, out io.Writer) (err error) {
-	recipients, err := parseRecipients(options.Recipients)
-	if err != nil {
-		return err
+	var recipients []age.Recipient
+	if options.Recipients != "" {
+		if recipients, err = age.ParseRecipients(strings.NewReader(options.Recipients)); err != nil {
+			return usageError(fmt.Sprintf("the recipient is no public key of age, such as age1…; doorward tenant key makes one: %v", err))
+		}
 	}
 	if namesADatabase(source) {
 		return errNoFolder
 	}
-	release, err := holdFolder(source)
+	release, err := openFolderBroker(source)
 	if err != nil {
 		return err
 	}
@@ -105,63 +68,65 @@ func Backup(ctx context.Context, source *env.Source, parent string, options Back
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	b := &backup{parent: parent, recipients: recipients, cfg: env.Load[backupConfig](source), source: source}
+	cfg, own := env.Load[backupConfig](source), env.Load[Config](source)
 	if err := source.Err(); err != nil {
 		return err
 	}
-	if b.events, err = openInspector(source); err != nil {
+	inspector, err := openInspector(source)
+	if err != nil {
 		return err
 	}
-	defer b.events.Close()
-	if err := b.make(ctx); err != nil {
-		if b.folder != "" {
-			err = errors.Join(err, os.RemoveAll(b.folder))
-		}
+	defer inspector.Close()
+	folder, made, err := backup.Make(ctx, backup.Source{
+		DataDir: own.DataDir, PostgresBin: own.PostgresBin, Database: cfg.Databases.Directory, Schemas: cfg.Databases.schemas(),
+		Events: inspector, MasterKey: cfg.MasterKey,
+		Secrets: secretsFile{Internal: cfg.Internal.Reveal(), Master: cfg.MasterKey.Reveal()},
+	}, parent, recipients)
+	if err != nil {
 		return err
+	}
+	if err := recordBackup(ctx, cfg.Databases.Directory, made.CreatedAt); err != nil {
+		return errors.Join(err, os.RemoveAll(folder))
 	}
 	if options.Keep > 0 {
-		if err := dropBackups(parent, options.Keep); err != nil {
+		if err := backup.Keep(parent, options.Keep); err != nil {
 			return err
 		}
 	}
 	if !asJSON {
-		_, _ = fmt.Fprintln(out, b.folder)
+		_, _ = fmt.Fprintln(out, folder)
 		return nil
 	}
 	return json.NewEncoder(out).Encode(struct {
 		Folder string `json:"folder"`
-		backupManifest
-	}{b.folder, b.backupManifest})
+		backup.Manifest
+	}{folder, made})
 }
 
-func parseRecipients(text string) ([]age.Recipient, error) {
-	if text == "" {
-		return nil, nil
+func (d databases) schemas() (names []string) {
+	for _, schema := range d.configs() {
+		names = append(names, schema.Schema)
 	}
-	recipients, err := age.ParseRecipients(strings.NewReader(text))
-	if err != nil {
-		return nil, usageError(fmt.Sprintf(
-			"the recipient is no public key of age, such as age1…; doorward tenant key makes one: %v", err))
-	}
-	return recipients, nil
+	return names
 }
 
-// holdFolder locks the data folder if no process runs on it, and opens its broker, until release.
-func holdFolder(source *env.Source) (release func() error, err error) {
+// openFolderBroker sets the variables KAFKA_… of the source to the broker of the data folder. If no process runs on
+// that, it locks it and starts the broker, until release.
+func openFolderBroker(source *env.Source) (release func() error, err error) {
 	dir := FromEnv(source).DataDir
-	release = func() error { return nil }
-	if _, err := os.Stat(filepath.Join(dir, secretsName)); err != nil {
-		return release, nil // resolveDatabase says what is wrong
+	nothing := func() error { return nil }
+	if _, err := os.Stat(filepath.Join(dir, "secrets.json")); err != nil {
+		return nothing, nil // resolveDatabase says what is wrong
 	}
 	if isFolderInUse(source) {
-		return release, resolveBroker(source)
+		return nothing, resolveBroker(source)
 	}
 	data, err := lockFolder(dir)
 	if err != nil || source.Has("KAFKA_BROKERS") {
 		return func() error { return data.Close() }, err
 	}
 	password := secure.Token(passwordLength)
-	cluster, err := openBroker(data.join("kafka"), password)
+	cluster, err := privateserver.OpenBroker(data.join("kafka"), password)
 	if err != nil {
 		return nil, errors.Join(err, data.Close())
 	}
@@ -172,79 +137,6 @@ func holdFolder(source *env.Source) (release func() error, err error) {
 	}, nil
 }
 
-// backup is a backup while it is made.
-type backup struct {
-	backupManifest
-	parent     string
-	folder     string // empty until it is made
-	recipients []age.Recipient
-	cfg        backupConfig
-	source     *env.Source
-	events     *outbox.Inspector
-}
-
-func (b *backup) make(ctx context.Context) error {
-	// A session without the role of a service reads the schemas of all.
-	db, err := pg.OpenWithoutMigrating(ctx, pg.Config{URL: b.cfg.Databases.Directory, Schema: "public"})
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	ring, err := secure.ParseKeyring(b.cfg.MasterKey)
-	if err != nil {
-		return fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
-	}
-	if err := os.MkdirAll(b.parent, 0o700); err != nil {
-		return err
-	}
-	now := time.Now().UTC().Truncate(time.Second)
-	path := filepath.Join(b.parent, now.Format(backupTime))
-	if err := os.Mkdir(path, 0o700); err != nil {
-		return fmt.Errorf("make the folder of the backup: %w", err)
-	}
-	b.folder = path
-	b.backupManifest = backupManifest{Format: backupFormat, Version: telemetry.Version(), CreatedAt: now, KeyIDs: ring.KeyIDs()}
-	if err := b.readMigrations(ctx, db); err != nil {
-		return err
-	}
-	events, err := b.dump(ctx, db)
-	if err != nil {
-		return err
-	}
-	secrets := secretsFile{Internal: b.cfg.Internal.Reveal(), Master: b.cfg.MasterKey.Reveal()}
-	if err := b.add(secretsName, func(w io.Writer) error { return json.NewEncoder(w).Encode(secrets) }); err != nil {
-		return err
-	}
-	if err := b.add(archiveFile, func(w io.Writer) error { return b.archive(w, events) }); err != nil {
-		return err
-	}
-	to := folder{path: b.folder}
-	if err := to.writeJSON(backupFile, b.backupManifest); err != nil {
-		return err
-	}
-	return recordBackup(ctx, b.cfg.Databases.Directory, now)
-}
-
-// readMigrations notes the newest migration of each schema.
-func (b *backup) readMigrations(ctx context.Context, db *pg.DB) error {
-	b.Migrations = map[string]int64{}
-	for _, schema := range schemaNames(b.cfg.Databases) {
-		newest, err := pg.Value[int64](ctx, db, `SELECT coalesce(max(version_id), 0) FROM `+schema+`.migrations WHERE is_applied`)
-		if err != nil {
-			return err
-		}
-		b.Migrations[schema] = newest
-	}
-	return nil
-}
-
-func schemaNames(d databases) (names []string) {
-	for _, schema := range d.configs() {
-		names = append(names, schema.Schema)
-	}
-	return names
-}
-
 // RecordBackup records that a backup which another tool has made is complete now.
 func RecordBackup(ctx context.Context, source *env.Source, asJSON bool, out io.Writer) (err error) {
 	stop, err := resolveDatabase(ctx, source)
@@ -252,12 +144,9 @@ func RecordBackup(ctx context.Context, source *env.Source, asJSON bool, out io.W
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	var cfg struct {
-		Directory secure.Secret `env:"DIRECTORY_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the directory service"`
-	}
-	source.Load(&cfg)
-	if err := source.Err(); err != nil {
-		return usageError(err.Error())
+	cfg := env.Load[adminKeyConfig](source)
+	if cfg.Directory == "" {
+		return usageError("DATABASE_URL or DIRECTORY_DATABASE_URL is missing")
 	}
 	at := time.Now().UTC().Truncate(time.Second)
 	if err := recordBackup(ctx, cfg.Directory, at); err != nil {
@@ -276,43 +165,103 @@ func recordBackup(ctx context.Context, url secure.Secret, at time.Time) error {
 		return err
 	}
 	defer db.Close()
-	return directory.New(db, time.Now).Tx(ctx, func(tx *directory.Tx) error { return tx.RecordBackup(ctx, at) })
+	return backuprecord.Record(ctx, db, at)
 }
 
-// wholeBackups returns the folders of the whole backups below a folder, the oldest first.
-func wholeBackups(parent string) (whole, parts []string, err error) {
-	entries, err := os.ReadDir(parent)
-	if err != nil {
-		return nil, nil, err
+// Restore makes a data folder, which is absent or empty, of a backup: of the newest whole one in the folder from, or
+// of from itself. identityFile has the private keys of age of an encrypted one. Where it fails it leaves nothing.
+func Restore(ctx context.Context, source *env.Source, from, identityFile string, out io.Writer) error {
+	cfg := FromEnv(source)
+	if namesADatabase(source) {
+		return errNoFolder
 	}
-	for _, entry := range entries {
-		if !backupName.MatchString(entry.Name()) {
-			continue
-		}
-		folder := filepath.Join(parent, entry.Name())
-		if _, err := os.Stat(filepath.Join(folder, backupFile)); err != nil {
-			parts = append(parts, folder)
-			continue
-		}
-		whole = append(whole, folder)
-	}
-	return whole, parts, nil
-}
-
-// dropBackups removes all but the newest whole backups, and what interrupted ones have left.
-func dropBackups(parent string, keep int) error {
-	whole, parts, err := wholeBackups(parent)
+	opened, err := backup.Open(from, identityFile)
 	if err != nil {
 		return err
 	}
-	newest := filepath.Base(whole[len(whole)-1])
-	for _, folder := range parts {
-		if filepath.Base(folder) < newest { // a later one may be in the making
-			err = errors.Join(err, os.RemoveAll(folder))
+	_, err = os.Stat(cfg.DataDir)
+	absent := errors.Is(err, os.ErrNotExist)
+	empty, err := backup.IsEmpty(cfg.DataDir)
+	if err != nil {
+		return err
+	}
+	if !empty {
+		return fmt.Errorf("the data folder %s is not empty: set DOORWARD_DATA_DIR to another, or move it away", cfg.DataDir)
+	}
+	data, err := lockFolder(cfg.DataDir)
+	if err != nil {
+		return err
+	}
+	r := restored{createdAt: opened.CreatedAt}
+	err = opened.Restore(ctx, backup.Target{
+		DataDir: data.path, PostgresBin: cfg.PostgresBin, Secrets: &r.secrets, Prepare: r.prepare, Check: r.check,
+	})
+	if err != nil {
+		err = errors.Join(err, os.Remove(data.join("lock")), data.Close())
+		if absent {
+			err = errors.Join(err, os.Remove(data.path))
+		}
+		return err
+	}
+	_, _ = fmt.Fprintf(out, "restored %s: %d tenants\n", opened.CreatedAt.Format(time.RFC3339), r.tenants)
+	return data.Close()
+}
+
+// restored is the database of a restore.
+type restored struct {
+	createdAt time.Time
+	secrets   secretsFile
+	tenants   int
+}
+
+func (r *restored) prepare(ctx context.Context, url string) error {
+	for _, schema := range allInOneDatabase(url).configs() {
+		if err := pg.EnsureRole(ctx, schema); err != nil {
+			return err
 		}
 	}
-	for _, folder := range whole[:max(0, len(whole)-keep)] {
-		err = errors.Join(err, os.RemoveAll(folder))
+	return nil
+}
+
+// check checks the migrations and the master key of each schema, and puts the events of its service back.
+func (r *restored) check(ctx context.Context, url string, events []outbox.SentEvent) error {
+	ring, err := secure.ParseKeyring(secure.Secret(r.secrets.Master))
+	if err != nil {
+		return fmt.Errorf("master keys of the backup: %w", err)
 	}
-	return err
+	for _, schema := range allInOneDatabase(url).sealedSchemas() {
+		if err := r.checkSchema(ctx, schema, ring, events); err != nil {
+			return fmt.Errorf("%s: %w", schema.config.Schema, err)
+		}
+	}
+	return recordBackup(ctx, secure.Secret(url), r.createdAt)
+}
+
+func (r *restored) checkSchema(ctx context.Context, schema sealedSchema, ring *secure.Keyring, events []outbox.SentEvent) error {
+	state, err := pg.ReadMigrations(ctx, schema.config)
+	if err != nil {
+		return err
+	}
+	if len(state.Unknown) > 0 {
+		return fmt.Errorf("a newer release has made the backup: this one does not know the migrations %s",
+			strings.Join(state.Unknown, ", "))
+	}
+	db, err := pg.OpenWithoutMigrating(ctx, schema.config)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := schema.verify(ctx, db, ring); err != nil {
+		return err
+	}
+	if schema.config.Schema == "directory" {
+		if r.tenants, err = pg.Value[int](ctx, db, `SELECT count(*) FROM tenants`); err != nil {
+			return err
+		}
+	}
+	events = slices.DeleteFunc(slices.Clone(events), func(e outbox.SentEvent) bool { return e.Service != schema.config.Schema })
+	if len(events) == 0 {
+		return nil
+	}
+	return db.InTx(ctx, func(tx *pg.Tx) error { return outbox.PutBack(ctx, tx, events) })
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/deploy/standalone/backup"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/events/outbox"
@@ -51,8 +52,8 @@ func aBackupOfARunningProcessIsRestored(p *product) {
 		p.Fatal(err)
 	}
 	made := backUp(p.T, p.dir, BackupOptions{Recipients: recipientOf(p.T, pair.String())})
-	for _, name := range []string{dumpFile, secretsName, archiveFile} {
-		info, err := os.Stat(filepath.Join(made, name+encryptedSuffix))
+	for _, name := range []string{"database.dump", "secrets.json", "files.tar"} {
+		info, err := os.Stat(filepath.Join(made, name+".age"))
 		if err != nil || info.Mode().Perm() != 0o600 {
 			p.Errorf("%s has %v, %v", name, info, err)
 		}
@@ -159,7 +160,7 @@ func eventsThatWereSentAndNotHandledComeAgain(t *testing.T, dir string) {
 func onFolder(t *testing.T, dir string, do func(*pg.DB, *env.Source)) {
 	t.Helper()
 	source := dataFolder(dir)
-	release, err := holdFolder(source)
+	release, err := openFolderBroker(source)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +216,7 @@ func olderBackupsAreDropped(t *testing.T, dir string) {
 		}
 	}
 	for _, name := range []string{"20250101T000000Z", "20250102T000000Z"} { // the third was interrupted
-		if err := os.WriteFile(filepath.Join(parent, name, backupFile), []byte("{}"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(parent, name, "backup.json"), []byte("{}"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -254,21 +255,21 @@ func brokenBackupsAreRefused(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		change func(m *backupManifest)
+		change func(m *backup.Manifest)
 		file   string // replaced by content, with its checksum in backup.json
 		data   []byte
 		why    string
 	}{
-		"a newer format":         {change: func(m *backupManifest) { m.Format = 2 }, why: "format 2"},
-		"a newer release":        {change: func(m *backupManifest) { m.Version = "99.0.0" }, why: "99.0.0"},
-		"a newer PostgreSQL":     {change: func(m *backupManifest) { m.Postgres = 99 }, why: "PostgreSQL 99"},
-		"another checksum":       {change: func(m *backupManifest) { m.Files[0].SHA256 = "00" }, why: "checksum"},
-		"a file less":            {change: func(m *backupManifest) { m.Files = m.Files[1:] }, why: dumpFile},
-		"a file outside of it":   {change: func(m *backupManifest) { m.Files[0].Name = "../" + dumpFile }, why: dumpFile},
-		"another master key":     {file: secretsName, data: secrets, why: "DOORWARD_MASTER_KEY is not that"},
-		"no dump":                {file: dumpFile, data: []byte("nothing"), why: "pg_restore"},
-		"files of somewhere":     {file: archiveFile, data: archive.Bytes(), why: "../escaped"},
-		"no backup.json, no tar": {file: backupFile, why: "no whole backup"},
+		"a newer format":         {change: func(m *backup.Manifest) { m.Format = 2 }, why: "format 2"},
+		"a newer release":        {change: func(m *backup.Manifest) { m.Version = "99.0.0" }, why: "99.0.0"},
+		"a newer PostgreSQL":     {change: func(m *backup.Manifest) { m.Postgres = 99 }, why: "PostgreSQL 99"},
+		"another checksum":       {change: func(m *backup.Manifest) { m.Files[0].SHA256 = "00" }, why: "checksum"},
+		"a file less":            {change: func(m *backup.Manifest) { m.Files = m.Files[1:] }, why: "database.dump"},
+		"a file outside of it":   {change: func(m *backup.Manifest) { m.Files[0].Name = "../" + "database.dump" }, why: "database.dump"},
+		"another master key":     {file: "secrets.json", data: secrets, why: "DOORWARD_MASTER_KEY is not that"},
+		"no dump":                {file: "database.dump", data: []byte("nothing"), why: "pg_restore"},
+		"files of somewhere":     {file: "files.tar", data: archive.Bytes(), why: "../escaped"},
+		"no backup.json, no tar": {file: "backup.json", why: "no whole backup"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &product{T: t}
@@ -280,11 +281,11 @@ func brokenBackupsAreRefused(t *testing.T, dir string) {
 			switch {
 			case c.change != nil:
 				c.change(&m)
-			case c.file != backupFile:
+			case c.file != "backup.json":
 				sum := sha256.Sum256(c.data)
 				for i := range m.Files {
 					if m.Files[i].Name == c.file {
-						m.Files[i] = backupEntry{c.file, int64(len(c.data)), hex.EncodeToString(sum[:])}
+						m.Files[i] = backup.File{Name: c.file, Bytes: int64(len(c.data)), SHA256: hex.EncodeToString(sum[:])}
 					}
 				}
 				if err := os.WriteFile(filepath.Join(copied, c.file), c.data, 0o600); err != nil {
@@ -292,11 +293,11 @@ func brokenBackupsAreRefused(t *testing.T, dir string) {
 				}
 			}
 			to := folder{path: copied}
-			if err := to.writeJSON(backupFile, m); err != nil {
+			if err := to.writeJSON("backup.json", m); err != nil {
 				t.Fatal(err)
 			}
-			if c.file == backupFile {
-				if err := os.Remove(to.join(backupFile)); err != nil {
+			if c.file == "backup.json" {
+				if err := os.Remove(to.join("backup.json")); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -309,10 +310,10 @@ func brokenBackupsAreRefused(t *testing.T, dir string) {
 	}
 }
 
-func readBackup(t *testing.T, from string) (m backupManifest) {
+func readBackup(t *testing.T, from string) (m backup.Manifest) {
 	t.Helper()
 	backupFolder := folder{path: from}
-	if exists, err := backupFolder.readJSON(backupFile, &m); err != nil || !exists {
+	if exists, err := backupFolder.readJSON("backup.json", &m); err != nil || !exists {
 		t.Fatalf("%s: %v", from, err)
 	}
 	return m

@@ -68,7 +68,8 @@ func resolveDatabase(ctx context.Context, source *env.Source) (stop func() error
 		return nil, err
 	}
 	if !exists {
-		return nil, usageError(fmt.Sprintf("%s is no data folder of standalone; set DOORWARD_DATA_DIR, or DATABASE_URL and DOORWARD_MASTER_KEY", cfg.DataDir))
+		return nil, usageError(fmt.Sprintf(
+			"%s is no data folder of standalone; set DOORWARD_DATA_DIR, or DATABASE_URL and DOORWARD_MASTER_KEY", cfg.DataDir))
 	}
 	dir := filepath.Join(cfg.DataDir, "postgres")
 	server, err := private.Start(ctx, private.Config{Dir: dir, Bin: cfg.PostgresBin, Durable: true})

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/backuprecord"
 	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/saml"
 	"github.com/doorward/doorward/pkg/secure"
-	directory "github.com/doorward/doorward/services/directory/store"
 )
 
 // clockDifference is the greatest difference between the clocks of PostgreSQL and of this machine.
@@ -200,7 +200,7 @@ func (d *doctor) heldSyncs(ctx context.Context, db *pg.DB) {
 
 // backup reports how long ago the last backup of the deployment was.
 func (d *doctor) backup(ctx context.Context, db *pg.DB) {
-	at, err := directory.New(db, d.now).LastBackup(ctx)
+	at, err := backuprecord.Last(ctx, db)
 	age := d.now().Sub(at).Round(time.Second)
 	switch {
 	case errors.Is(err, apierr.NotFound):

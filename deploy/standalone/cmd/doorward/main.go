@@ -1,7 +1,7 @@
 // Command doorward runs the whole product as one process (standalone). With a subcommand
 // it works on the data of a deployment instead, standalone or distributed
 // (docs/operations.md): migrations, checks, dead letters, key rotation, an administrator's
-// API key, export, import and move of a tenant. Each is a file of deploy/standalone/app.
+// API key, export, import and move of a tenant, backup and restore. Each is a file of deploy/standalone/app.
 package main
 
 import (
