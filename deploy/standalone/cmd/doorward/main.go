@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/doorward/doorward/deploy/standalone/app"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/run"
+	"github.com/doorward/doorward/pkg/telemetry"
 )
 
 func main() {
@@ -48,7 +50,7 @@ func commands() *cobra.Command {
 	root := &cobra.Command{Use: "doorward", SilenceErrors: true, SilenceUsage: true}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(migrate(), doctor(), logins(), explain(), deadLetters(), masterKeys(), admin(), tenant(), events(),
-		backup(), restore())
+		backup(), restore(), version())
 	return root
 }
 
@@ -192,6 +194,22 @@ func restore() *cobra.Command {
 	}
 	command.Flags().StringVar(&identity, "identity", "", "file of the age private key, as doorward tenant key writes it")
 	return withVariables(command, app.BackupVariables)
+}
+
+func version() *cobra.Command {
+	var asJSON bool
+	command := &cobra.Command{
+		Use: "version", Short: "print the version, the commit and the platform", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if asJSON {
+				return json.NewEncoder(c.OutOrStdout()).Encode(telemetry.CurrentBuild())
+			}
+			telemetry.CurrentBuild().Print(c.OutOrStdout(), "doorward")
+			return nil
+		},
+	}
+	command.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return command
 }
 
 func masterKeys() *cobra.Command {
