@@ -72,6 +72,17 @@ observe: ## start Prometheus, and Grafana where it is installed, for a standalon
 agent: ## build the directory agent for all systems, and its archive .work/agent.zip
 	@.ci/agent
 
+##@ Release
+
+.PHONY: release
+release: ## make dist/VERSION of the commit that is checked out: VERSION=1.0.0 KEY=cosign.key
+	@KEY=$(KEY) deploy/release/release.sh $(VERSION)
+
+.PHONY: notice
+notice: ## write NOTICE, the licences of what the programs contain
+	@cd deploy/release && GOWORK=off go build -o $(BIN)/release .
+	@$(BIN)/release notice > NOTICE
+
 ##@ Prove
 
 .PHONY: test
