@@ -141,7 +141,9 @@ func (r *relay) createTopics(ctx context.Context) error {
 }
 
 // relayLock returns the key of the advisory lock of the relay of a schema, which is an expression of SQL.
-func relayLock(schema string) string { return `hashtextextended('doorward/relay/' || ` + schema + `, 0)` }
+func relayLock(schema string) string {
+	return `hashtextextended('doorward/relay/' || ` + schema + `, 0)`
+}
 
 // entry is a row of the outbox.
 type entry struct {
