@@ -15,14 +15,12 @@ import (
 // archiveState is what PostgreSQL says of the archive of its write-ahead log.
 type archiveState struct {
 	Failed int64
-	Age    float64 // seconds since the last file was archived
+	Age    float64 // seconds since the last file was archived; 0 where nothing is archived
 }
 
-// archive returns the state of the archive, and no row where PostgreSQL archives nothing.
-func (db *DB) archive(ctx context.Context) ([]archiveState, error) {
-	return All[archiveState](ctx, db, `SELECT failed_count AS failed,
-		extract(epoch FROM clock_timestamp() - coalesce(last_archived_time, stats_reset))::float8 AS age
-		FROM pg_stat_archiver WHERE current_setting('archive_mode') <> 'off'`)
+func (db *DB) archive(ctx context.Context) (archiveState, error) {
+	return One[archiveState](ctx, db, `SELECT failed_count AS failed, CASE WHEN current_setting('archive_mode') = 'off' THEN 0
+		ELSE extract(epoch FROM clock_timestamp() - coalesce(last_archived_time, stats_reset)) END::float8 AS age FROM pg_stat_archiver`)
 }
 
 // registerArchiveMetrics registers the metrics of the archive of the write-ahead log, which are those of the whole
@@ -30,7 +28,7 @@ func (db *DB) archive(ctx context.Context) ([]archiveState, error) {
 func (db *DB) registerArchiveMetrics() (metric.Registration, error) {
 	meter := otel.Meter("pg")
 	age, err := meter.Float64ObservableGauge("doorward_database_archive_age_seconds",
-		metric.WithDescription("time since PostgreSQL has archived a file of its write-ahead log, where it archives"), metric.WithUnit("s"))
+		metric.WithDescription("time since PostgreSQL has archived a file of its write-ahead log; 0 where it archives nothing"), metric.WithUnit("s"))
 	if err != nil {
 		return nil, err
 	}
@@ -40,23 +38,23 @@ func (db *DB) registerArchiveMetrics() (metric.Registration, error) {
 		return nil, err
 	}
 	var mu sync.Mutex
-	var known []archiveState
+	var known archiveState
 	var readAt time.Time
 	of := metric.WithAttributes(attribute.String("schema", db.schema))
 	return meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
 		mu.Lock()
 		defer mu.Unlock()
-		var err error
 		if time.Since(readAt) >= sizesEvery {
 			ctx, cancel := telemetry.QueryContext(ctx)
 			defer cancel()
-			known, err = db.archive(ctx)
-			readAt = time.Now()
+			state, err := db.archive(ctx)
+			if err != nil {
+				return err
+			}
+			known, readAt = state, time.Now()
 		}
-		for _, state := range known {
-			o.ObserveFloat64(age, state.Age+time.Since(readAt).Seconds(), of)
-			o.ObserveInt64(failures, state.Failed, of)
-		}
-		return err
+		o.ObserveFloat64(age, known.Age, of)
+		o.ObserveInt64(failures, known.Failed, of)
+		return nil
 	}, age, failures)
 }
