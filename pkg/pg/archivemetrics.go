@@ -20,7 +20,8 @@ type archiveState struct {
 
 func (db *DB) archive(ctx context.Context) (archiveState, error) {
 	return One[archiveState](ctx, db, `SELECT failed_count AS failed, CASE WHEN current_setting('archive_mode') = 'off' THEN 0
-		ELSE extract(epoch FROM clock_timestamp() - coalesce(last_archived_time, stats_reset)) END::float8 AS age FROM pg_stat_archiver`)
+		ELSE extract(epoch FROM clock_timestamp() - coalesce(last_archived_time, stats_reset)) END::float8 AS age
+		FROM pg_stat_archiver`)
 }
 
 // registerArchiveMetrics registers the metrics of the archive of the write-ahead log, which are those of the whole
