@@ -140,7 +140,7 @@ upgrade: ## replace the release before by this one and back under load, process 
 	@go test -count 1 -v -timeout 60m $(ARGS) ./deploy/e2e/previous
 
 .PHONY: backup-drill
-backup-drill: ## restore a deployment from a backup as it was at a given time, as docs/backup.md says
+backup-drill: ## restore a deployment as it was at a given time, and switch to a second region, as docs/backup.md says
 	@$(SETUP) postgresql redis kafka
 	@go test -count 1 -v -timeout 30m $(ARGS) ./deploy/e2e/backup
 

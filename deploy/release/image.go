@@ -72,7 +72,10 @@ func (r *release) image(process string, platforms []string) (err error) {
 	if err != nil {
 		return err
 	}
-	err = to.AppendIndex(index, layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": r.Version}))
+	err = to.AppendIndex(index, layout.WithAnnotations(map[string]string{
+		"org.opencontainers.image.ref.name": r.Version,
+		"io.containerd.image.name":          "docker.io/doorward/" + process + ":" + r.Version, // the name after docker load
+	}))
 	if err != nil {
 		return err
 	}
