@@ -29,7 +29,8 @@ func (db *DB) archive(ctx context.Context) (archiveState, error) {
 func (db *DB) registerArchiveMetrics() (metric.Registration, error) {
 	meter := otel.Meter("pg")
 	age, err := meter.Float64ObservableGauge("doorward_database_archive_age_seconds",
-		metric.WithDescription("time since PostgreSQL has archived a file of its write-ahead log; 0 where it archives nothing"), metric.WithUnit("s"))
+		metric.WithUnit("s"),
+		metric.WithDescription("time since PostgreSQL has archived a file of its write-ahead log; 0 where it archives nothing"))
 	if err != nil {
 		return nil, err
 	}
