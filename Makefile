@@ -72,6 +72,17 @@ observe: ## start Prometheus, and Grafana where it is installed, for a standalon
 agent: ## build the directory agent for all systems, and its archive .work/agent.zip
 	@.ci/agent
 
+##@ Release
+
+.PHONY: release
+release: ## make dist/VERSION of the commit that is checked out: VERSION=1.0.0 KEY=cosign.key
+	@KEY=$(KEY) deploy/release/release.sh $(VERSION)
+
+.PHONY: notice
+notice: ## write NOTICE, the licences of what the programs contain
+	@cd deploy/release && GOWORK=off go build -o $(BIN)/release .
+	@$(BIN)/release notice > NOTICE
+
 ##@ Prove
 
 .PHONY: test
@@ -129,7 +140,7 @@ upgrade: ## replace the release before by this one and back under load, process 
 	@go test -count 1 -v -timeout 60m $(ARGS) ./deploy/e2e/previous
 
 .PHONY: backup-drill
-backup-drill: ## restore a deployment from a backup as it was at a given time, as docs/backup.md says
+backup-drill: ## restore a deployment as it was at a given time, and switch to a second region, as docs/backup.md says
 	@$(SETUP) postgresql redis kafka
 	@go test -count 1 -v -timeout 30m $(ARGS) ./deploy/e2e/backup
 

@@ -6,6 +6,8 @@
 #   backup.sh base URL BASE             make a base backup
 #   backup.sh prune BASE WAL            delete of WAL what BASE, the oldest one kept, does not need
 #   backup.sh restore BASE WAL TIME DATA
+#   backup.sh standby URL DATA          make the data directory of an asynchronous standby
+#   backup.sh promote DATA              make the standby on DATA, which runs, the primary
 #
 # Run it as the user of PostgreSQL. PGBIN is the folder of its programs, where they
 # are not on the PATH.
@@ -46,8 +48,18 @@ END
 	touch "$data/recovery.signal"
 }
 
+standby() {
+	local url=$1 data=$2
+	pg_basebackup --dbname "$url" --pgdata "$data" --checkpoint fast --wal-method stream --write-recovery-conf
+}
+
+promote() {
+	local data=$1
+	pg_ctl promote --wait --pgdata "$data"
+}
+
 case "${1:-} $#" in
-'settings 2' | 'base 3' | 'prune 3' | 'restore 5') "$@" ;;
+'settings 2' | 'base 3' | 'prune 3' | 'restore 5' | 'standby 3' | 'promote 2') "$@" ;;
 *)
 	sed -nE '2,/^set/s/^# ?//p' "$0" >&2
 	exit 2

@@ -182,31 +182,58 @@ func logWarning(_ *pgconn.PgConn, notice *pgconn.Notice) {
 
 func roleOf(schema string) string { return "doorward_" + schema }
 
-func ensureSchema(ctx context.Context, conn *pgx.Conn, schema string) (role string, err error) {
-	role = roleOf(schema)
-	name, owner := pgx.Identifier{schema}.Sanitize(), pgx.Identifier{role}.Sanitize()
-	var known, mayCreate, exists bool
-	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = $1),
-		(SELECT rolcreaterole OR rolsuper FROM pg_roles WHERE rolname = current_user),
-		EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $2)`, role, schema).Scan(&known, &mayCreate, &exists)
+// EnsureRole creates the role that owns the schema, unless it exists: before a dump is restored, which names it.
+func EnsureRole(ctx context.Context, cfg Config) error {
+	at, err := cfg.parse()
 	if err != nil {
-		return "", Error(err)
+		return err
 	}
+	conn, err := at.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	_, err = ensureRole(ctx, conn, cfg.Schema)
+	return err
+}
+
+// ensureRole returns the role that owns a schema, and an empty name where it does not exist and the login may not
+// create it.
+func ensureRole(ctx context.Context, conn *pgx.Conn, schema string) (role string, err error) {
+	role = roleOf(schema)
+	var known, mayCreate bool
+	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = $1),
+		(SELECT rolcreaterole OR rolsuper FROM pg_roles WHERE rolname = current_user)`, role).Scan(&known, &mayCreate)
 	switch {
+	case err != nil:
+		return "", Error(err)
 	case known:
-	case mayCreate:
-		if err := ignoreAlreadyExists(conn.Exec(ctx, "CREATE ROLE "+owner+" NOLOGIN")); err != nil {
-			return "", err
-		}
-		if _, err := conn.Exec(ctx, "GRANT "+owner+" TO CURRENT_USER"); err != nil {
-			return "", Error(err)
-		}
-	default:
-		role, owner = "", "CURRENT_USER"
-	}
-	if exists { // a login that may not create schemas is enough
 		return role, nil
+	case !mayCreate:
+		return "", nil
 	}
+	owner := pgx.Identifier{role}.Sanitize()
+	if err := ignoreAlreadyExists(conn.Exec(ctx, "CREATE ROLE "+owner+" NOLOGIN")); err != nil {
+		return "", err
+	}
+	_, err = conn.Exec(ctx, "GRANT "+owner+" TO CURRENT_USER")
+	return role, Error(err)
+}
+
+func ensureSchema(ctx context.Context, conn *pgx.Conn, schema string) (role string, err error) {
+	if role, err = ensureRole(ctx, conn, schema); err != nil {
+		return "", err
+	}
+	var exists bool
+	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)`, schema).Scan(&exists)
+	if err != nil || exists { // a login that may not create schemas is enough
+		return role, Error(err)
+	}
+	owner := "CURRENT_USER"
+	if role != "" {
+		owner = pgx.Identifier{role}.Sanitize()
+	}
+	name := pgx.Identifier{schema}.Sanitize()
 	if err := ignoreAlreadyExists(conn.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+name+" AUTHORIZATION "+owner)); err != nil {
 		return "", fmt.Errorf("create the schema %q: %w", schema, err)
 	}

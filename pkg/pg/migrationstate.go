@@ -138,6 +138,9 @@ func mayRun(release, oldest string) bool {
 	return oldest != "" && (releaseNumber(release) == [3]int{} || compareReleases(release, oldest) >= 0)
 }
 
+// IsNewerRelease reports whether a release is newer than this one, by the numbers of both.
+func IsNewerRelease(release string) bool { return compareReleases(release, telemetry.Version()) > 0 }
+
 // compareReleases compares two releases by their numbers alone, so that 1.2.0-dev may run where 1.2.0 may.
 func compareReleases(a, b string) int {
 	x, y := releaseNumber(a), releaseNumber(b)

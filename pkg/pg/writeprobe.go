@@ -43,11 +43,13 @@ func NewWriteProbe(db *DB) *WriteProbe { return &WriteProbe{db: db, writer: tele
 // Run is the worker that writes until ctx ends.
 func (p *WriteProbe) Run(ctx context.Context) error {
 	ctx = telemetry.Untraced(ctx)
-	metrics, err := p.registerMetrics()
-	if err != nil {
-		return err
+	for _, register := range []func() (metric.Registration, error){p.registerMetrics, p.db.registerArchiveMetrics} {
+		metrics, err := register()
+		if err != nil {
+			return err
+		}
+		defer func() { _ = metrics.Unregister() }() // never fails
 	}
-	defer func() { _ = metrics.Unregister() }() // never fails
 	for {
 		pause := probeEvery
 		if p.try(ctx) != nil {

@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -81,7 +80,7 @@ func start[C any](name, about string, args []string, source *env.Source, out, lo
 		return 0
 	}
 	if slices.Contains(args, "--version") {
-		_, _ = fmt.Fprintf(out, "%s %s, %s\n", name, telemetry.Version(), runtime.Version())
+		telemetry.CurrentBuild().Print(out, name)
 		return 0
 	}
 	if slices.Contains(args, "--probe") {

@@ -1,42 +1,62 @@
 package telemetry
 
 import (
+	_ "embed"
+	"fmt"
+	"io"
+	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync"
 )
 
-// release is the version of an image; deploy/docker/build.sh sets it.
-var release string
+// The build of a release; deploy/docker/build.sh sets them.
+var release, commit, date string
 
-// Version returns the release of this program. Outside of a release it is the commit of the
-// checkout, with "-dirty" behind it if files were changed, or "unknown".
-var Version = sync.OnceValue(func() string {
-	if release != "" {
-		return release
+// next is the release that a build of a checkout comes before.
+//
+//go:embed VERSION
+var next string
+
+// Build says what a program was built from.
+type Build struct {
+	Version  string `json:"version"`
+	Commit   string `json:"commit"`
+	Date     string `json:"date"` // of the commit
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+// CurrentBuild returns the build of this program. Outside of a release its version is that of the file VERSION
+// with -dev and the commit behind it. What is not known is empty.
+var CurrentBuild = sync.OnceValue(func() Build {
+	b := Build{Version: release, Commit: commit, Date: date}
+	if info, ok := debug.ReadBuildInfo(); ok && release == "" {
+		b = buildOf(info)
 	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	return versionOf(info)
+	b.Go, b.Platform = strings.TrimPrefix(runtime.Version(), "go"), runtime.GOOS+"/"+runtime.GOARCH
+	return b
 })
 
-// versionOf returns the version in the build information that Go writes into a program.
-func versionOf(info *debug.BuildInfo) string {
-	if version := info.Main.Version; version != "" && version != "(devel)" {
-		return version
-	}
-	revision, dirty := "", ""
+// Version returns the version of this program.
+func Version() string { return CurrentBuild().Version }
+
+// Print writes the build as --version prints it.
+func (b Build) Print(out io.Writer, name string) {
+	_, _ = fmt.Fprintf(out, "%s %s, go%s\ncommit %s\nplatform %s\n", name, b.Version, b.Go, b.Commit, b.Platform)
+}
+
+// buildOf returns the build of a checkout by the build information that Go writes into a program.
+func buildOf(info *debug.BuildInfo) Build {
+	b := Build{Version: strings.TrimSpace(next) + "-dev"}
 	for _, setting := range info.Settings {
-		switch {
-		case setting.Key == "vcs.revision":
-			revision = setting.Value[:min(12, len(setting.Value))] // as many as Go takes for its own versions
-		case setting.Key == "vcs.modified" && setting.Value == "true":
-			dirty = "-dirty"
+		switch setting.Key {
+		case "vcs.revision":
+			b.Commit = setting.Value
+			b.Version += "+" + setting.Value[:min(12, len(setting.Value))] // as many as Go takes for its own versions
+		case "vcs.time":
+			b.Date = setting.Value
 		}
 	}
-	if revision == "" {
-		return "unknown"
-	}
-	return revision + dirty
+	return b
 }

@@ -35,8 +35,7 @@ func TestADeploymentIsRestoredAsItWasAtATime(t *testing.T) {
 	d := newDrill(t, dir)
 	d.run("initdb", "--pgdata", d.path("data"), "--username", "doorward", "--auth", "trust")
 	settings := d.run(filepath.Join(d.root, "deploy/backup/backup.sh"), "settings", d.path("wal"))
-	d.write("data/postgresql.conf", settings+"max_connections = 400\nfsync = off\nport = "+d.port+
-		"\nlisten_addresses = 'localhost'\nunix_socket_directories = '"+d.path("run")+"'\n")
+	d.write("data/postgresql.conf", settings+"max_connections = 400\nfsync = off\n"+d.address())
 	d.startPostgres("data")
 	d.run("createdb", "--host", "localhost", "--port", d.port, "--username", "doorward", "doorward")
 	database := "postgres://doorward@localhost:" + d.port + "/doorward?sslmode=disable"
@@ -81,6 +80,7 @@ func TestADeploymentIsRestoredAsItWasAtATime(t *testing.T) {
 	}
 
 	d.query(`SELECT pg_switch_wal()`)
+	stopped := time.Now()
 	if err := deployment.StopProcesses(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -109,6 +109,7 @@ func TestADeploymentIsRestoredAsItWasAtATime(t *testing.T) {
 	for _, account := range []e2e.Object{base, logged} {
 		client.Want(t, http.StatusOK, e2e.Login(fixture.Application, account.Text("email"), e2e.Password))
 	}
+	t.Logf("users log in %s after the processes were stopped", time.Since(stopped).Round(time.Millisecond))
 	client.Want(t, http.StatusBadRequest, e2e.Login(fixture.Application, late.Text("email"), e2e.Password))
 	if factors := client.All(t, base.Link(t, "factors")); len(factors) != 1 || factors[0].Text("secret") == "" {
 		t.Errorf("the authenticator, which is sealed under the master key: %v", factors)
@@ -188,7 +189,7 @@ func newDrill(t *testing.T, dir string) *drill {
 		}
 	}
 	t.Cleanup(func() { // after the deployment; fails for one that does not run
-		for _, data := range []string{"data", "restored"} {
+		for _, data := range []string{"data", "restored", "standby"} {
 			_ = d.command(context.WithoutCancel(t.Context()), "pg_ctl", "stop", "--mode", "immediate", "--pgdata", d.path(data)).Run()
 		}
 	})

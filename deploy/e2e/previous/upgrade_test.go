@@ -17,8 +17,22 @@ import (
 	"github.com/doorward/doorward/pkg/deployment"
 )
 
+// commit is what make upgrade comes from before the first release; release has the version of the newest one.
+//
 //go:embed commit
 var commit string
+
+// previous returns what the release before is built from: a folder with its sources, a commit or a tag.
+func previous(root string) string {
+	if chosen := os.Getenv("DOORWARD_PREVIOUS"); chosen != "" {
+		return chosen
+	}
+	version, err := os.ReadFile(filepath.Join(root, "deploy/e2e/previous/release"))
+	if err != nil {
+		return strings.TrimSpace(commit) // there is no release yet
+	}
+	return "v" + strings.TrimSpace(string(version))
+}
 
 const (
 	buildLimit = 20 * time.Minute
@@ -83,15 +97,12 @@ func build(t *testing.T, dir string) (before, now string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	from := strings.TrimSpace(commit)
-	if chosen := os.Getenv("DOORWARD_PREVIOUS"); chosen != "" {
-		from = chosen
-	}
-	sources := filepath.Join(dir, "before")
-	unpack := exec.CommandContext(ctx, "bash", "-c", `set -o pipefail; mkdir -p "$3" && git -C "$1" archive "$2" | tar -x -C "$3"`,
+	from, sources := previous(root), filepath.Join(dir, "before")
+	unpack := exec.CommandContext(ctx, "bash", "-c",
+		`set -o pipefail; mkdir -p "$3" && if [[ -d $2 ]]; then tar -c -C "$2" .; else git -C "$1" archive "$2"; fi | tar -x -C "$3"`,
 		"bash", root, from, sources)
 	if out, err := unpack.CombinedOutput(); err != nil {
-		t.Fatalf("unpack the commit %s, which a shallow clone lacks: %v\n%s", from, err, out)
+		t.Fatalf("unpack %s, which a shallow clone lacks: %v\n%s", from, err, out)
 	}
 	before, err = harness.BuildIn(ctx, sources, sources, harness.DistributedPackages...)
 	packages := slices.Concat(harness.DistributedPackages, harness.StandalonePackages)

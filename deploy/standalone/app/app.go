@@ -1,12 +1,13 @@
 // Package app runs the whole product as one process (standalone). It starts private
-// servers of its own (postgres.go, redis.go, kafka.go, mailbox.go), keeps its secrets and
+// servers of its own (package privateserver), keeps its secrets and
 // certificates in the data folder (folder.go, secrets.go, certificate.go), and wires the
 // services and the gateway to each other in memory (wiring.go). No service behaves
 // differently for it.
 //
 // The other files are the subcommands of doorward, which work on the data of a deployment
 // (databases.go): doctor.go, migrate.go, rotate.go (key rotation), tenantexport.go,
-// tenantimport.go, tenantsignature.go, deadletters.go, eventrewind.go and adminkey.go.
+// tenantimport.go, tenantsignature.go, deadletters.go, eventrewind.go,
+// adminkey.go, and backup.go with the package backup.
 package app
 
 import (
@@ -20,6 +21,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/doorward/doorward/deploy/standalone/privateserver"
 	gateway "github.com/doorward/doorward/gateway/app"
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/env"
@@ -186,14 +188,14 @@ const passwordLength = 32
 // startServers starts a private server in place of each that the environment does not name.
 func (s *standalone) startServers(ctx context.Context, cfg Config) error {
 	if !s.source.Has("DATABASE_URL") {
-		url, err := startPostgres(ctx, s.process, s.folder.join("postgres"), cfg.PostgresBin)
+		url, err := privateserver.StartPostgres(ctx, s.process, s.folder.join("postgres"), cfg.PostgresBin)
 		if err != nil {
 			return err
 		}
 		s.source.SetDefault("DATABASE_URL", url)
 	}
 	if !s.source.Has("REDIS_URL") {
-		url, err := startRedis(s.process, secure.Token(passwordLength))
+		url, err := privateserver.StartRedis(s.process, secure.Token(passwordLength))
 		if err != nil {
 			return err
 		}
@@ -201,7 +203,7 @@ func (s *standalone) startServers(ctx context.Context, cfg Config) error {
 	}
 	if !s.source.Has("KAFKA_BROKERS") {
 		password := secure.Token(passwordLength)
-		address, err := startKafka(s.process, s.folder.join("kafka"), password)
+		address, err := privateserver.StartKafka(s.process, s.folder.join("kafka"), password)
 		if err != nil {
 			return err
 		}
@@ -213,15 +215,15 @@ func (s *standalone) startServers(ctx context.Context, cfg Config) error {
 		s.process.OnClose(brokerFile, func(context.Context) error { return os.Remove(s.folder.join(brokerFile)) })
 	}
 	if !s.source.Has("DOORWARD_SMTP_URL") {
-		pages, addresses, err := startMailbox(s.process, s.folder.join("mailbox"))
+		pages, addresses, err := privateserver.StartMailbox(s.process, s.folder.join("mailbox"))
 		if err != nil {
 			return err
 		}
 		s.mailbox = pages
-		s.source.SetDefault("DOORWARD_SMTP_URL", addresses.smtp)
+		s.source.SetDefault("DOORWARD_SMTP_URL", addresses.SMTP)
 		if !s.source.Has("DOORWARD_SMS_PROVIDER") {
 			s.source.SetDefault("DOORWARD_SMS_PROVIDER", "mailbox")
-			s.source.SetDefault("DOORWARD_SMS_MAILBOX_URL", addresses.texts)
+			s.source.SetDefault("DOORWARD_SMS_MAILBOX_URL", addresses.Texts)
 		}
 	}
 	return nil

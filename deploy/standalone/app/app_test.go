@@ -157,6 +157,8 @@ func TestStandalone(t *testing.T) {
 	while("one trace joins a request and its mail", oneTraceJoinsTheRequestAndItsMail)
 	while("its dead letters are listed, retried and dropped", deadLettersAreResolved)
 	while("failed logins are found and explained", failedLoginsAreFoundAndExplained)
+	while("a backup of it is restored", aBackupOfARunningProcessIsRestored)
+	while("a backup that fails leaves nothing", aBackupThatFailsLeavesNothing)
 	p.stop()
 	once := func(name string, test func(t *testing.T, dir string)) {
 		t.Run("once it has run, "+name, func(t *testing.T) {
@@ -168,6 +170,9 @@ func TestStandalone(t *testing.T) {
 	once("an operator makes an administrator's key, with and without a running process", anOperatorMakesAnAdministratorKey)
 	once("the process ends after its PostgreSQL", theProcessEndsAfterItsPostgreSQL)
 	once("the doctor looks at it, with and without its process", theDoctorLooksAtAStandalone)
+	once("events that were sent and not handled come again after a restore", eventsThatWereSentAndNotHandledComeAgain)
+	once("older backups are dropped", olderBackupsAreDropped)
+	once("broken backups are refused", brokenBackupsAreRefused)
 	once("the master keys of its data folder are rotated", masterKeysOfADataFolderAreRotated)
 }
 

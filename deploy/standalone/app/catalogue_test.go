@@ -7,7 +7,6 @@ import (
 
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
-	"github.com/doorward/doorward/pkg/secure"
 )
 
 // keysOfTheDeployment are the keys of tables that do not begin with tenant_id. Where
@@ -64,10 +63,4 @@ func TestEveryKeyBeginsWithItsTenant(t *testing.T) {
 	if keys < 60 || len(unused) > 0 {
 		t.Errorf("%d keys were found, and of the exceptions not %v", keys, slices.Sorted(maps.Keys(unused)))
 	}
-}
-
-// allInOneDatabase are the databases of services that share one.
-func allInOneDatabase(url string) databases {
-	all := secure.Secret(url)
-	return databases{Directory: all, Application: all, OAuth: all, MFA: all, Notification: all, IDSite: all}
 }

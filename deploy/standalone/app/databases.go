@@ -30,6 +30,12 @@ type databases struct {
 	IDSite       secure.Secret `env:"IDSITE_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the idsite service"`
 }
 
+// allInOneDatabase are the databases of services that share one.
+func allInOneDatabase(url string) databases {
+	all := secure.Secret(url)
+	return databases{Directory: all, Application: all, OAuth: all, MFA: all, Notification: all, IDSite: all}
+}
+
 // configs returns the configuration of each service's schema. No schema needs another.
 func (d databases) configs() []pg.Config {
 	return []pg.Config{
@@ -62,7 +68,8 @@ func resolveDatabase(ctx context.Context, source *env.Source) (stop func() error
 		return nil, err
 	}
 	if !exists {
-		return nil, fmt.Errorf("%s is no data folder of standalone; set DOORWARD_DATA_DIR, or DATABASE_URL and DOORWARD_MASTER_KEY", cfg.DataDir)
+		return nil, usageError(fmt.Sprintf(
+			"%s is no data folder of standalone; set DOORWARD_DATA_DIR, or DATABASE_URL and DOORWARD_MASTER_KEY", cfg.DataDir))
 	}
 	dir := filepath.Join(cfg.DataDir, "postgres")
 	server, err := private.Start(ctx, private.Config{Dir: dir, Bin: cfg.PostgresBin, Durable: true})

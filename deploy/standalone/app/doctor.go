@@ -23,6 +23,7 @@ const (
 	expiryWarning   = 30 * 24 * time.Hour // before the end of a certificate
 	outboxAgeLimit  = time.Minute
 	consumerLagHigh = 1000
+	backupAgeLimit  = 26 * time.Hour // a night, and the time that a backup takes
 
 	userAddressWindow = 7 * 24 * time.Hour // in which a login without the address of the user is reported
 )

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/deploy/standalone/privateserver"
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/id"
@@ -41,22 +42,22 @@ func deploymentForDoctor(t *testing.T) (url string, environ []string) {
 			t.Error(err)
 		}
 	})
-	redis, err := startRedis(p, "redis")
+	redis, err := privateserver.StartRedis(p, "redis")
 	if err != nil {
 		t.Fatal(err)
 	}
-	kafka, err := startKafka(p, t.TempDir(), "kafka")
+	kafka, err := privateserver.StartKafka(p, t.TempDir(), "kafka")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, mailbox, err := startMailbox(p, t.TempDir())
+	_, mailbox, err := privateserver.StartMailbox(p, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return url, []string{
 		"DATABASE_URL=" + url, "DOORWARD_MASTER_KEY=" + secure.NewMasterKey("k1").Reveal(), "DOORWARD_INTERNAL_SECRET=" + secure.Token(40).Reveal(),
-		"DOORWARD_BASE_URL=https://id.example.test/v1", "REDIS_URL=" + redis, "KAFKA_BROKERS=" + kafka, "KAFKA_USERNAME=" + kafkaUsername,
-		"KAFKA_PASSWORD=kafka", "KAFKA_SASL_MECHANISM=" + kafkaMechanism, "DOORWARD_SMTP_URL=" + mailbox.smtp,
+		"DOORWARD_BASE_URL=https://id.example.test/v1", "REDIS_URL=" + redis, "KAFKA_BROKERS=" + kafka, "KAFKA_USERNAME=" + privateserver.KafkaUsername,
+		"KAFKA_PASSWORD=kafka", "KAFKA_SASL_MECHANISM=" + privateserver.KafkaMechanism, "DOORWARD_SMTP_URL=" + mailbox.SMTP,
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/backuprecord"
 	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
@@ -80,6 +82,7 @@ func (d *doctor) database(ctx context.Context, schema sealedSchema, ring *secure
 	case "directory":
 		d.samlCertificates(ctx, db, schema.config.Schema)
 		d.heldSyncs(ctx, db)
+		d.backup(ctx, db)
 	case "application":
 		d.samlCertificates(ctx, db, schema.config.Schema)
 		d.userAddresses(ctx, db)
@@ -193,6 +196,22 @@ func (d *doctor) heldSyncs(ctx context.Context, db *pg.DB) {
 	d.add("held syncs", "warning", "docs/runbooks/sync-held.md",
 		"the syncs of these agents would make too many accounts absent: %s",
 		strings.Join(agents, ", "))
+}
+
+// backup reports how long ago the last backup of the deployment was.
+func (d *doctor) backup(ctx context.Context, db *pg.DB) {
+	at, err := backuprecord.Last(ctx, db)
+	age := d.now().Sub(at).Round(time.Second)
+	switch {
+	case errors.Is(err, apierr.NotFound):
+		d.add("backup", "warning", "make one, and tell of it by doorward backup --record: docs/backup.md", "none is recorded")
+	case err != nil:
+		d.add("backup", "failed", "see what PostgreSQL logs", "%s", pg.Cause(err))
+	case age > backupAgeLimit:
+		d.add("backup", "warning", "docs/runbooks/backup-old.md", "the last one was %s ago", age)
+	default:
+		d.add("backup", "ok", "", "the last one was %s ago", age)
+	}
 }
 
 // samlCertificateQueries read the certificates of each SAML party, by schema: of identity providers and of

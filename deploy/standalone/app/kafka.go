@@ -1,22 +1,10 @@
 package app
 
 import (
-	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 
-	"github.com/twmb/franz-go/pkg/kfake"
-
+	"github.com/doorward/doorward/deploy/standalone/privateserver"
 	"github.com/doorward/doorward/pkg/env"
-	"github.com/doorward/doorward/pkg/run"
-	"github.com/doorward/doorward/pkg/secure"
-)
-
-// The user of the embedded broker.
-const (
-	kafkaUsername  = "doorward"
-	kafkaMechanism = "SCRAM-SHA-256"
 )
 
 // brokerFile is the file of the data folder that says how the commands of doorward
@@ -32,9 +20,9 @@ type broker struct {
 // setVariables makes the broker the Kafka of the source.
 func (b broker) setVariables(source *env.Source) {
 	source.SetDefault("KAFKA_BROKERS", b.Address)
-	source.SetDefault("KAFKA_USERNAME", kafkaUsername)
+	source.SetDefault("KAFKA_USERNAME", privateserver.KafkaUsername)
 	source.SetDefault("KAFKA_PASSWORD", b.Password)
-	source.SetDefault("KAFKA_SASL_MECHANISM", kafkaMechanism)
+	source.SetDefault("KAFKA_SASL_MECHANISM", privateserver.KafkaMechanism)
 }
 
 // resolveBroker sets the variables KAFKA_… of the source: unless the environment names
@@ -57,30 +45,4 @@ func resolveBroker(source *env.Source) error {
 	}
 	private.setVariables(source)
 	return nil
-}
-
-// startKafka runs an embedded broker of the Kafka protocol on loopback, which
-// keeps its log in the data folder and writes it through to the disk. It asks for
-// the password.
-func startKafka(p *run.Process, dir string, password secure.Secret) (address string, err error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
-	// The broker keeps the users of its last run, whose password was another one.
-	if err := os.RemoveAll(filepath.Join(dir, "sasl.json")); err != nil {
-		return "", err
-	}
-	cluster, err := kfake.NewCluster(
-		kfake.NumBrokers(1), kfake.ListenFn(listenKafka), kfake.DataDir(dir), kfake.SyncWrites(),
-		kfake.DefaultNumPartitions(6),
-		kfake.EnableSASL(), kfake.Superuser(kafkaMechanism, kafkaUsername, password.Reveal()),
-	)
-	if err != nil {
-		return "", fmt.Errorf("start the embedded Kafka in %s: %w", dir, err)
-	}
-	p.OnClose("embedded Kafka", func(context.Context) error {
-		cluster.Close()
-		return nil
-	})
-	return cluster.ListenAddrs()[0], nil
 }

@@ -140,6 +140,11 @@ func (r *relay) createTopics(ctx context.Context) error {
 	return createTopics(ctx, client, r.cfg, topics...)
 }
 
+// relayLock returns the key of the advisory lock of the relay of a schema, which is an expression of SQL.
+func relayLock(schema string) string {
+	return `hashtextextended('doorward/relay/' || ` + schema + `, 0)`
+}
+
 // entry is a row of the outbox.
 type entry struct {
 	TenantID id.ID
@@ -154,8 +159,7 @@ type entry struct {
 func (r *relay) batch(ctx context.Context) error {
 	var entries []entry
 	err := r.outbox.db.InTx(ctx, func(tx *pg.Tx) error {
-		const lock = `SELECT pg_try_advisory_xact_lock(hashtextextended('doorward/relay/' || current_schema(), 0))`
-		free, err := pg.Value[bool](ctx, tx, lock)
+		free, err := pg.Value[bool](ctx, tx, `SELECT pg_try_advisory_xact_lock(`+relayLock("current_schema()")+`)`)
 		if err == nil && !free {
 			err = errBusy
 		}

@@ -36,6 +36,18 @@ type binaries struct {
 // PATH, else the newest in folders.
 func Find(setting string) (bin string, err error) { return binariesFor(setting, 0) }
 
+// ProgramsOf returns the folder of the programs of the version that created the cluster of Config.Dir, and
+// that version (pg_dump, pg_restore).
+func ProgramsOf(dir, setting string) (bin string, major int, err error) {
+	at, err := locate(dir)
+	if err != nil {
+		return "", 0, err
+	}
+	major = at.version()
+	bin, err = binariesFor(setting, major)
+	return bin, major, err
+}
+
 // binariesFor is Find for a major version, unless that is 0: a cluster can be run only by the major
 // version that created it.
 func binariesFor(setting string, wanted int) (string, error) {

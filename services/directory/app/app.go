@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/backuprecord"
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
@@ -61,6 +62,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, _ Peers) (*service.Ap
 	s.Go("metadata", svc.RefreshSAMLMetadata)
 	s.Go("syncs", svc.SyncWorker)
 	s.Go("cache invalidation", s.DB.Listen)
+	s.Go("age of the backup", backuprecord.Metric(s.DB))
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, Sealed...))
 
 	directoryapi.Serve(rest.Contract(s.HTTP), svc)

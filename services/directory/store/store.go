@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/backuprecord"
 	"github.com/doorward/doorward/pkg/counter"
 	"github.com/doorward/doorward/pkg/customdata/customdatastore"
 	"github.com/doorward/doorward/pkg/events/outbox"
@@ -30,9 +31,9 @@ func Migrations() fs.FS { return pg.Embedded(files) }
 // pg_trgm finds parts of texts, btree_gin restricts that to a directory.
 func Config(url secure.Secret) pg.Config {
 	return pg.Config{
-		URL: url, Schema: "directory",
-		Migrations: []fs.FS{outbox.Migrations(), counter.Migrations(), operatorlog.Migrations(), customdatastore.Migrations(), Migrations()},
-		Extensions: []string{"pg_trgm", "btree_gin"},
+		URL: url, Schema: "directory", Extensions: []string{"pg_trgm", "btree_gin"},
+		Migrations: []fs.FS{outbox.Migrations(), counter.Migrations(), operatorlog.Migrations(), customdatastore.Migrations(),
+			backuprecord.Migrations(), Migrations()},
 	}
 }
 

@@ -1,11 +1,12 @@
 // Command doorward runs the whole product as one process (standalone). With a subcommand
 // it works on the data of a deployment instead, standalone or distributed
 // (docs/operations.md): migrations, checks, dead letters, key rotation, an administrator's
-// API key, export, import and move of a tenant. Each is a file of deploy/standalone/app.
+// API key, export, import and move of a tenant, backup and restore. Each is a file of deploy/standalone/app.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/doorward/doorward/deploy/standalone/app"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/run"
+	"github.com/doorward/doorward/pkg/telemetry"
 )
 
 func main() {
@@ -47,7 +49,8 @@ var source = env.New(os.Environ())
 func commands() *cobra.Command {
 	root := &cobra.Command{Use: "doorward", SilenceErrors: true, SilenceUsage: true}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(migrate(), doctor(), logins(), explain(), deadLetters(), masterKeys(), admin(), tenant(), events(), audit())
+	root.AddCommand(migrate(), doctor(), logins(), explain(), deadLetters(), masterKeys(), admin(), tenant(), events(),
+		audit(), backup(), restore(), version())
 	app.DeclareOperator(source)
 	return root
 }
@@ -152,6 +155,62 @@ func deadLetters() *cobra.Command {
 	add("drop", "remove them from the list without a retry", resolve(false)).Flags().BoolVar(&all, "all", false,
 		"all of them")
 	return parent
+}
+
+func backup() *cobra.Command {
+	var options app.BackupOptions
+	var record, asJSON bool
+	command := &cobra.Command{
+		Use: "backup FOLDER", Args: cobra.MaximumNArgs(1),
+		Short: "back up a data folder into a new folder below FOLDER, while its process runs or not",
+		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case record && (len(args) > 0 || options != app.BackupOptions{}):
+				return fmt.Errorf("%w: --record stands alone", app.ErrUsage)
+			case record:
+				return app.RecordBackup(c.Context(), source, asJSON, c.OutOrStdout())
+			case len(args) == 0:
+				return fmt.Errorf("%w: name the folder of the backups", app.ErrUsage)
+			case options.Keep < 0:
+				return fmt.Errorf("%w: --keep %d: use a number from 1 on", app.ErrUsage, options.Keep)
+			}
+			return app.Backup(c.Context(), source, args[0], options, asJSON, c.OutOrStdout())
+		},
+	}
+	command.Flags().StringVar(&options.Recipients, "recipient", "", "age public key that the files are encrypted for, such as age1…")
+	command.Flags().IntVar(&options.Keep, "keep", 0, "remove all backups but this many, the newest; 0: none")
+	command.Flags().BoolVar(&record, "record", false, "only record that another tool has completed a backup now")
+	command.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return withVariables(command, app.BackupVariables)
+}
+
+func restore() *cobra.Command {
+	var identity string
+	command := &cobra.Command{
+		Use: "restore FOLDER", Args: cobra.ExactArgs(1),
+		Short: "make a data folder of a backup: of FOLDER, or of the newest whole one in it",
+		RunE: func(c *cobra.Command, args []string) error {
+			return app.Restore(c.Context(), source, args[0], identity, c.OutOrStdout())
+		},
+	}
+	command.Flags().StringVar(&identity, "identity", "", "file of the age private key, as doorward tenant key writes it")
+	return withVariables(command, app.BackupVariables)
+}
+
+func version() *cobra.Command {
+	var asJSON bool
+	command := &cobra.Command{
+		Use: "version", Short: "print the version, the commit and the platform", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if asJSON {
+				return json.NewEncoder(c.OutOrStdout()).Encode(telemetry.CurrentBuild())
+			}
+			telemetry.CurrentBuild().Print(c.OutOrStdout(), "doorward")
+			return nil
+		},
+	}
+	command.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return command
 }
 
 func masterKeys() *cobra.Command {

@@ -1,4 +1,4 @@
-package app
+package privateserver
 
 import (
 	"context"
@@ -12,12 +12,12 @@ import (
 	"github.com/doorward/doorward/pkg/run"
 )
 
-// mailboxAddresses are where the mailbox takes mails and text messages.
-type mailboxAddresses struct{ smtp, texts string }
+// MailboxAddresses are where the mailbox takes mails and text messages.
+type MailboxAddresses struct{ SMTP, Texts string }
 
-// startMailbox runs the development mail server, and the intake of text
+// StartMailbox runs the development mail server, and the intake of text
 // messages, on loopback and serves its pages, which the gateway shows.
-func startMailbox(p *run.Process, dir string) (pages http.Handler, addresses mailboxAddresses, err error) {
+func StartMailbox(p *run.Process, dir string) (pages http.Handler, addresses MailboxAddresses, err error) {
 	box, err := mailbox.Open(dir, mailbox.DefaultKeep, time.Now)
 	if err != nil {
 		return nil, addresses, fmt.Errorf("open the mailbox: %w", err)
@@ -39,6 +39,6 @@ func startMailbox(p *run.Process, dir string) (pages http.Handler, addresses mai
 		return nil
 	})
 	p.OnClose("mailbox texts", server.Shutdown)
-	return box.Handler(), mailboxAddresses{smtp: "smtp://" + smtp.Addr().String(),
-		texts: "http://" + texts.Addr().String()}, nil
+	return box.Handler(), MailboxAddresses{SMTP: "smtp://" + smtp.Addr().String(),
+		Texts: "http://" + texts.Addr().String()}, nil
 }

@@ -1,4 +1,6 @@
-package app
+// Package privateserver has the private servers of standalone: PostgreSQL, a child process (pkg/pg/private), and in the
+// process itself a Redis, a Kafka and a development mailbox. They listen on loopback or on a socket of their own.
+package privateserver
 
 import (
 	"context"
@@ -12,9 +14,9 @@ import (
 	"github.com/doorward/doorward/pkg/run"
 )
 
-// startPostgres runs a private PostgreSQL. When that server ends by itself, the process
+// StartPostgres runs a private PostgreSQL. When that server ends by itself, the process
 // ends too, with the reason as its error.
-func startPostgres(ctx context.Context, p *run.Process, dir, bin string) (url string, err error) {
+func StartPostgres(ctx context.Context, p *run.Process, dir, bin string) (url string, err error) {
 	server, err := private.Start(ctx, private.Config{Dir: dir, Bin: bin, Durable: true})
 	if err != nil {
 		return "", err

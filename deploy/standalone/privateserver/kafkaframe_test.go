@@ -1,4 +1,4 @@
-package app
+package privateserver
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package app
+package privateserver
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// startRedis runs an embedded server of the Redis protocol on loopback, which requires the
+// StartRedis runs an embedded server of the Redis protocol on loopback, which requires the
 // password. Doorward only publishes and subscribes and keeps no key in Redis, so nothing
 // moves this server's clock, by which keys would expire.
-func startRedis(p *run.Process, password secure.Secret) (url string, err error) {
+func StartRedis(p *run.Process, password secure.Secret) (url string, err error) {
 	server := miniredis.NewMiniRedis()
 	server.RequireAuth(password.Reveal())
 	if err := server.StartAddr("127.0.0.1:0"); err != nil {
