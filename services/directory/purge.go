@@ -8,7 +8,6 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/id"
-	"github.com/doorward/doorward/pkg/operatorlog"
 	"github.com/doorward/doorward/pkg/purge"
 	"github.com/doorward/doorward/services/directory/store"
 )
@@ -33,7 +32,7 @@ func (s *Service) Purge(ctx context.Context) error {
 	return errors.Join(
 		s.store.Purge(ctx, store.ExpiringResets, now.Add(-endedLinkRetention)),
 		s.store.Purge(ctx, store.ExpiringSignUps, now),
-		s.store.Purge(ctx, operatorlog.Rows, now.Add(-operatorlog.Retention)),
+		s.store.Purge(ctx, store.OperatorEvents, now.Add(-store.OperatorEventAge)),
 		purge.Drain(ctx, s.store.Tx, func(tx *store.Tx) (int64, error) { return s.deleteRemaining(ctx, tx) }),
 		s.store.Purge(ctx, store.EndedCounts, now),
 	)

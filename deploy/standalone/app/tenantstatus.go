@@ -23,7 +23,7 @@ import (
 
 // operatorConfig says who gives a command.
 type operatorConfig struct {
-	Operator string `env:"DOORWARD_OPERATOR,SUDO_USER" help:"who gives the command, for the record of operators; empty: the user of the system"`
+	Operator string `env:"DOORWARD_OPERATOR,SUDO_USER" help:"who gives the command, for its record; empty: the user of the system"`
 }
 
 // DeclareOperator declares what all commands may be given: who gives them.

@@ -5,11 +5,18 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/counter"
+	"github.com/doorward/doorward/pkg/operatorlog"
 	"github.com/doorward/doorward/pkg/purge/purgesql"
 )
 
 // EndedCounts are the counters whose window has ended, for the purge.
 var EndedCounts = counter.Ended
+
+// OperatorEvents is the record of operators, whose rows are kept for OperatorEventAge.
+var OperatorEvents = operatorlog.Rows
+
+// OperatorEventAge is how long an event of the record is kept.
+const OperatorEventAge = operatorlog.Retention
 
 // Purge deletes the rows of a table whose time is before a given one.
 func (s *Store) Purge(ctx context.Context, rows purgesql.Rows, before time.Time) error {

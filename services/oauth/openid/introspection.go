@@ -23,8 +23,7 @@ var errAccessToken = refuse("invalid_token",
 // account of a token of a client itself is the zero one. The text is a JWT that a published key of the tenant has
 // signed as an access token for this issuer, or that of an opaque token. It returns errAccessToken for any other.
 func (s *Service) accessToken(ctx context.Context, i issuer, text secure.Secret) (t store.OpenIDToken,
-	client store.OpenIDClient,
-	account directoryapi.Account, err error) {
+	client store.OpenIDClient, account directoryapi.Account, err error) {
 	if t, err = s.findToken(ctx, i, text); err != nil {
 		return t, client, account, err
 	}
@@ -152,15 +151,13 @@ func (s *Service) introspectRefresh(ctx context.Context, i issuer, caller store.
 	}
 	return map[string]any{
 		"active": true, "iss": i.url, "client_id": caller.ClientID, "sub": i.subject(caller, g.AccountID),
-		"exp":   t.ExpiresAt.Unix(),
-		"scope": joinScopes(g.Login.Scopes),
+		"exp": t.ExpiresAt.Unix(), "scope": joinScopes(g.Login.Scopes),
 	}, nil
 }
 
 // findRefreshToken returns a refresh token of a client with its grant, or apierr.NotFound.
 func (s *Service) findRefreshToken(ctx context.Context, i issuer, client store.OpenIDClient,
-	text secure.Secret) (t store.RefreshToken,
-	g store.OpenIDGrant, err error) {
+	text secure.Secret) (t store.RefreshToken, g store.OpenIDGrant, err error) {
 	if t, err = s.Store.RefreshToken(ctx, i.app.TenantID, secure.Digest(text)); err != nil {
 		return t, g, err
 	}

@@ -43,9 +43,8 @@ func (i issuer) scopeNames() []string {
 	return names
 }
 
-// issuer returns the provider of an application that is named by its id alone. A disabled application or
-// provider is apierr.NotFound, as one that is not there; that of a suspended
-// tenant is apierr.TenantSuspended.
+// issuer returns the provider of an application that is named by its id alone. A disabled application or provider is
+// apierr.NotFound, as one that is not there; that of a suspended tenant is apierr.TenantSuspended.
 func (s *Service) issuer(ctx context.Context, application id.ID) (issuer, error) {
 	app, err := s.Application.FindApplication(ctx, applicationapi.FindApplication{ID: application})
 	if err != nil {

@@ -19,9 +19,7 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-const (
-	maxScopes = 100
-)
+const maxScopes = 100
 
 // The built-in scopes.
 const (
