@@ -21,7 +21,7 @@ func TestAScriptSignsItsUserInByACode(t *testing.T) {
 	fixture := client.NewFixture(t)
 	account := client.Register(t, fixture.Directory.Link(t, "accounts"))
 	clientID, _ := newOpenIDClient(t, fixture.Application, e2e.Object{
-		"name": "script", "applicationType": "native", "responseTypes": []string{},
+		"name": "script", "applicationType": "native",
 		"grantTypes": []string{"urn:ietf:params:oauth:grant-type:device_code", "refresh_token"},
 	})
 	script := exec.CommandContext(t.Context(), "bash", "-c", connectors.PageBlock(t, "device.md", "sh"))

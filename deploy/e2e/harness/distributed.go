@@ -157,7 +157,8 @@ func (d *Distributed) Address(service string, i int) string { return d.plan.peer
 // Settings is the environment for the subcommands of doorward.
 func (d *Distributed) Settings() []string {
 	return environment("DATABASE_URL="+d.plan.database, "DOORWARD_MASTER_KEY="+d.plan.Master,
-		"DOORWARD_INTERNAL_SECRET="+d.plan.Internal, "KAFKA_BROKERS="+d.plan.kafka)
+		"DOORWARD_INTERNAL_SECRET="+d.plan.Internal, "KAFKA_BROKERS="+d.plan.kafka, "REDIS_URL="+d.plan.redis,
+		"DOORWARD_BASE_URL="+d.plan.Key.BaseURL, "DOORWARD_SMTP_URL=smtp://"+d.plan.smtp)
 }
 
 // InternalSecret is the secret that the processes share.

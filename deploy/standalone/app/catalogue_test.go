@@ -12,6 +12,8 @@ import (
 // keysOfTheDeployment are the keys of tables that do not begin with tenant_id. Where
 // tables are distributed by tenant (docs/sizing.md) these are on every node.
 var keysOfTheDeployment = map[string]string{
+	"directory.backups_pkey":            "when the last backup of the deployment was complete",
+	"directory.operator_events_pkey":    "what operators have done with the deployment",
 	"application.applications_id":       "leads from the address of an OpenID provider to its tenant",
 	"application.dns_label_routes_pkey": "leads from a label to its tenant",
 	"directory.tenants_key_key":         "leads from a key to its tenant",

@@ -281,6 +281,9 @@ func (in Change) apply(c *store.OpenIDClient, profile string, isNew bool) error 
 	}
 	words(&v.GrantTypes, in.GrantTypes, "grantTypes", GrantTypes)
 	words(&v.ResponseTypes, in.ResponseTypes, "responseTypes", []string{"code"})
+	if isNew && !in.ResponseTypes.Present && !slices.Contains(v.GrantTypes, GrantCode) {
+		v.ResponseTypes = []string{}
+	}
 	if in.GrantTypes.Present && !in.TokenExchange.Present {
 		v.TokenExchange = map[bool]string{true: ExchangeNarrow, false: ExchangeNone}[slices.Contains(v.GrantTypes,
 			GrantExchange)]

@@ -125,6 +125,8 @@ func TestOpenIDClients(t *testing.T) {
 		t.Errorf("the new service is %v", service)
 	}
 	want(t, 201, d.Do(t, d.Site, "POST", collection,
+		`{"name":"Television","applicationType":"native","grantTypes":["urn:ietf:params:oauth:grant-type:device_code"]}`))
+	want(t, 201, d.Do(t, d.Site, "POST", collection,
 		`{"name":"Phone","applicationType":"native","redirectUris":["com.example.app:/cb","http://127.0.0.1/cb"]}`))
 	refused(t, 409, 2001, d.Do(t, d.Site, "POST", collection, `{"name":"SHOP"}`))
 	// the whole resource goes back
