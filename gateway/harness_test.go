@@ -57,6 +57,7 @@ type testGateway struct {
 	keys     *fakeOAuth
 	tenants  *fakeDirectory
 	ahead    atomic.Int64   // nanoseconds that the clock is ahead
+	stopped  atomic.Int64   // when the clock was stopped, in Unix nanoseconds; 0: it runs
 	prepare  func(*Gateway) // before it serves
 	services map[string]*fakeService
 }
@@ -71,7 +72,13 @@ func openGateway(t testing.TB, settings ...option) *testGateway {
 	for _, name := range deployment.Services {
 		cfg.Upstreams[name] = s.service(t, name)
 	}
-	cfg.Common.Now = func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
+	cfg.Common.Now = func() time.Time {
+		now := time.Now()
+		if at := s.stopped.Load(); at != 0 {
+			now = time.Unix(0, at)
+		}
+		return now.Add(time.Duration(s.ahead.Load()))
+	}
 	s.tenants = &fakeDirectory{log: cache.NewLog()}
 	cfg.Tenants = directoryapi.NewTenantGate("test.tenants", s.tenants, cfg.Common.Now)
 	for _, set := range settings {

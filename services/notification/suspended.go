@@ -54,6 +54,7 @@ func (s *Service) hold(ctx context.Context, d store.Delivery) (result string) {
 	now := s.now()
 	next := now.Add(heldInterval)
 	d.LastError = "the tenant is suspended"
+	s.held.add(d.TenantID, next)
 	err := s.store.Tx(ctx, func(tx *store.Tx) error {
 		if err := tx.PostponeDelivery(ctx, d, next); err != nil {
 			return err
@@ -64,6 +65,5 @@ func (s *Service) hold(ctx context.Context, d store.Delivery) (result string) {
 		slog.WarnContext(ctx, "holding a delivery of a suspended tenant failed, retrying", "delivery", d.ID.String(),
 			"error", err.Error())
 	}
-	s.held.add(d.TenantID, next)
 	return "held"
 }

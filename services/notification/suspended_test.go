@@ -13,7 +13,7 @@ func TestTheMailsOfASuspendedTenantWait(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	o.suspended.Store(true)
-	s := o.service()
+	s := o.service(longLease)
 	o.run(s)
 	o.order(s, 3)
 	o.await("held", held)
@@ -34,7 +34,7 @@ func TestAMailThatIsHeldForADayIsCancelled(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, mailtest.Behaviour{})
 	o.suspended.Store(true)
-	s := o.service()
+	s := o.service(longLease)
 	o.run(s)
 	o.order(s, 3)
 	o.await("held", held)
@@ -54,7 +54,11 @@ func TestAMailThatIsHeldForADayIsCancelled(t *testing.T) {
 	}
 }
 
-// held reports whether a worker has found that the tenant is suspended.
+// longLease keeps a lease while a test moves the clock.
+func longLease(cfg *Config) { cfg.LeaseTime = 48 * time.Hour }
+
+// held reports whether a worker has found that the tenant is suspended, and none has a delivery of it any more.
 func held(rows []row) bool {
-	return slices.ContainsFunc(rows, func(r row) bool { return r.LastError != "" && !r.Leased })
+	return slices.ContainsFunc(rows, func(r row) bool { return r.LastError != "" }) &&
+		!slices.ContainsFunc(rows, func(r row) bool { return r.Leased })
 }
