@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -61,9 +60,7 @@ func AdminKey(ctx context.Context, source *env.Source, tenantKey string, out io.
 	if err != nil {
 		return err
 	}
-	answer := json.NewEncoder(out)
-	answer.SetIndent("", "  ")
-	return answer.Encode(map[string]string{"id": made.ID, "secret": made.Secret.Reveal()})
+	return writeJSON(out, map[string]string{"id": made.ID, "secret": made.Secret.Reveal()})
 }
 
 // owner returns the account of the owner of the tenant with a tenant key.

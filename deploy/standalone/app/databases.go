@@ -90,3 +90,17 @@ func resolveDatabase(ctx context.Context, source *env.Source) (stop func() error
 	source.SetDefault("DOORWARD_INTERNAL_SECRET", secrets.Internal)
 	return stop, nil
 }
+
+// loadWithDatabase returns what a subcommand reads of the source, with the database that it works on
+// (resolveDatabase), until stop.
+func loadWithDatabase[T any](ctx context.Context, source *env.Source) (cfg T, stop func() error, err error) {
+	stop, err = resolveDatabase(ctx, source)
+	if err != nil {
+		return cfg, nil, err
+	}
+	cfg = env.Load[T](source)
+	if err := source.Err(); err != nil {
+		return cfg, nil, errors.Join(err, stop())
+	}
+	return cfg, stop, nil
+}

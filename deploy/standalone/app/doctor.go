@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -165,9 +164,7 @@ func (d *doctor) report(asJSON bool, out io.Writer) error {
 		failed = failed || f.Status == "failed"
 	}
 	if asJSON {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(d.findings); err != nil {
+		if err := writeJSON(out, d.findings); err != nil {
 			return err
 		}
 	} else {

@@ -199,8 +199,10 @@ func theDoctorLooksAtAStandalone(t *testing.T, dir string) {
 func TestAKeyThatIsMadeInTheSameSecondHasAnotherID(t *testing.T) {
 	now := time.Date(2026, 11, 27, 10, 0, 0, 0, time.UTC)
 	first := newKeyID(now, "k1")
-	if second := newKeyID(now, first); second == first || newKeyID(now, second) == second {
-		t.Errorf("the keys of a second are %q and %q", first, second)
+	second := newKeyID(now, first)
+	third := newKeyID(now, second)
+	if second == first || third == first || third == second {
+		t.Errorf("the keys of a second are %q, %q and %q", first, second, third)
 	}
 }
 

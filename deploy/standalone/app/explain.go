@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -93,9 +92,7 @@ func Explain(ctx context.Context, source *env.Source, tenantName, applicationNam
 		return err
 	}
 	if asJSON {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		err = encoder.Encode(applicationrest.Explanation(svc, base, e))
+		err = writeJSON(out, applicationrest.Explanation(svc, base, e))
 	} else {
 		writeExplanation(out, e)
 	}

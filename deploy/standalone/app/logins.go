@@ -80,15 +80,11 @@ func Logins(ctx context.Context, source *env.Source, tenantName, login, since st
 	if err != nil {
 		return err
 	}
-	stop, err := resolveDatabase(ctx, source)
+	cfg, stop, err := loadWithDatabase[loginsConfig](ctx, source)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	cfg := env.Load[loginsConfig](source)
-	if err := source.Err(); err != nil {
-		return err
-	}
 	tenant, accounts, err := accountsOfLogin(ctx, cfg.Directory, tenantName, login)
 	if err != nil {
 		return err

@@ -60,15 +60,11 @@ func CheckMigrations(ctx context.Context, source *env.Source, out io.Writer) err
 // eachSchema calls do for the schema of each service with the state of its migrations. A schema that is newer than
 // this release is an error that names the migrations which are not known.
 func eachSchema(ctx context.Context, source *env.Source, do func(pg.Config, pg.MigrationState) error) (err error) {
-	stop, err := resolveDatabase(ctx, source)
+	cfg, stop, err := loadWithDatabase[databases](ctx, source)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	cfg := env.Load[databases](source)
-	if err := source.Err(); err != nil {
-		return err
-	}
 	for _, schema := range cfg.configs() {
 		state, err := pg.ReadMigrations(ctx, schema)
 		if err != nil {

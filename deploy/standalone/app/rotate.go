@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -123,16 +124,11 @@ func RotateKeys(ctx context.Context, source *env.Source, out io.Writer) (err err
 		defer func() { err = errors.Join(err, data.Close()) }()
 	}
 	inFolder := !namesADatabase(source)
-	stop, err := resolveDatabase(ctx, source)
+	cfg, stop, err := loadWithDatabase[rotateConfig](ctx, source)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	var cfg rotateConfig
-	source.Load(&cfg)
-	if err := source.Err(); err != nil {
-		return err
-	}
 	ring, err := secure.ParseKeyring(cfg.MasterKey)
 	if err != nil {
 		return fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
@@ -226,13 +222,14 @@ func addMasterKey(source *env.Source, current secure.Secret, out io.Writer) (*se
 	return ring, nil
 }
 
-// newKeyID returns the id of a key that is made now, which is not that of the former key: that may have been made in
-// the same second.
+// newKeyID returns the id of a key that is made now: the time in seconds and, of the n-th key of a second, -n. An id is
+// never given again, because its canary stays (pkg/reseal/canary.go).
 func newKeyID(now time.Time, former string) string {
 	stamp := now.UTC().Format("k20060102150405")
-	keyID := stamp
-	for n := 2; keyID == former; n++ {
-		keyID = fmt.Sprintf("%s-%d", stamp, n)
+	rest, isOfThisSecond := strings.CutPrefix(former, stamp)
+	if !isOfThisSecond {
+		return stamp
 	}
-	return keyID
+	n, _ := strconv.Atoi(strings.TrimPrefix(rest, "-")) // 0: former is the first
+	return fmt.Sprintf("%s-%d", stamp, max(n, 1)+1)
 }

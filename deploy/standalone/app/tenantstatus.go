@@ -53,15 +53,11 @@ func TenantStatusVariables(source *env.Source) { source.Declare(new(tenantStatus
 // withTenants calls do with the tenants of the deployment, whether the product runs or not.
 func withTenants(ctx context.Context, source *env.Source,
 	do func(db *pg.DB, data *directorystore.Store, operator string) error) (err error) {
-	stop, err := resolveDatabase(ctx, source)
+	cfg, stop, err := loadWithDatabase[tenantStatusConfig](ctx, source)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	cfg := env.Load[tenantStatusConfig](source)
-	if err := source.Err(); err != nil {
-		return err
-	}
 	db, err := pg.Open(ctx, directorystore.Config(cfg.Directory))
 	if err != nil {
 		return err
@@ -71,7 +67,7 @@ func withTenants(ctx context.Context, source *env.Source,
 }
 
 // SuspendTenant suspends the tenant with a key or an id, everywhere within 100 ms, and writes its status to out: the
-// whole tenant where asJSON. It records who has done so and why. For a suspended tenant it changes nothing.
+// tenant as JSON where asJSON. It records the operator and the reason. It is idempotent.
 func SuspendTenant(ctx context.Context, source *env.Source, tenantName, reason string, asJSON bool, out io.Writer) error {
 	e := operatorlog.Event{Command: "tenant suspend", Reason: &reason}
 	if reason == "" {
