@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/singleflight"
+
+	"github.com/doorward/doorward/pkg/outbound"
 )
 
 // wellKnown is the path of the metadata of an issuer (discovery document; OpenID Connect
@@ -170,19 +171,7 @@ func (d *documentCache) put(address string, doc document) {
 	d.entries[address] = doc
 }
 
-// lifetime returns how long a document may be cached (RFC 9111, section 5.2.2).
+// lifetime returns how long a document is cached.
 func lifetime(cacheControl string) time.Duration {
-	ttl := defaultLifetime
-	for directive := range strings.SplitSeq(strings.ToLower(cacheControl), ",") {
-		name, value, _ := strings.Cut(strings.TrimSpace(directive), "=")
-		switch name {
-		case "no-store", "no-cache":
-			return minLifetime
-		case "max-age":
-			if seconds, err := strconv.ParseUint(strings.Trim(value, `"`), 10, 31); err == nil {
-				ttl = time.Duration(seconds) * time.Second
-			}
-		}
-	}
-	return min(max(ttl, minLifetime), maxLifetime)
+	return min(max(outbound.CacheAge(cacheControl, defaultLifetime), minLifetime), maxLifetime)
 }

@@ -5,11 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"io"
 	"mime"
-	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
@@ -134,48 +132,13 @@ func (ref documentRef) client(body []byte, profile string, now time.Time) (c sto
 
 // readDocument returns the text of a document, and for how long its server says that it may be used.
 func (s *Clients) readDocument(ctx context.Context, address string) ([]byte, time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	text, header, err := s.fetch(ctx, address, "application/json", maxMetadata)
 	if err != nil {
 		return nil, 0, err
 	}
-	request.Header.Set("Accept", "application/json")
-	response, err := s.outbound.Do(request)
-	if err != nil {
-		return nil, 0, errors.New("its server cannot be reached")
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxMetadata+1))
-	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
-	switch {
-	case err != nil:
-		return nil, 0, errors.New("its server breaks off")
-	case response.StatusCode != http.StatusOK:
-		return nil, 0, errors.New("its server answers " + strconv.Itoa(response.StatusCode))
-	case kind != "application/json" && !strings.HasSuffix(kind, "+json"):
+	kind, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
+	if kind != "application/json" && !strings.HasSuffix(kind, "+json") {
 		return nil, 0, errors.New("its Content-Type is not application/json")
-	case len(text) > maxMetadata:
-		return nil, 0, errors.New("it has more than 64 KiB")
 	}
-	return text, maxAgeOf(response.Header.Get("Cache-Control")), nil
-}
-
-// maxAgeOf returns the max-age of a Cache-Control; 0: none, or nothing may be kept.
-func maxAgeOf(control string) time.Duration {
-	var age time.Duration
-	for part := range strings.SplitSeq(strings.ToLower(control), ",") {
-		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
-		switch name {
-		case "no-store", "no-cache":
-			return 0
-		case "max-age":
-			seconds, err := strconv.ParseUint(strings.Trim(value, `"`), 10, 31)
-			if err != nil {
-				return 0
-			}
-			age = time.Duration(seconds) * time.Second
-		}
-	}
-	return age
+	return text, outbound.CacheAge(header.Get("Cache-Control"), 0), nil
 }

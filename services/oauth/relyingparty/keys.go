@@ -3,6 +3,7 @@ package relyingparty
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -60,21 +61,37 @@ func (s *Clients) PublicKeys(ctx context.Context, client store.OpenIDClient, kid
 }
 
 func (s *Clients) fetchKeys(ctx context.Context, address string) (fetchedKeys, error) {
+	text, _, err := s.fetch(ctx, address, "*/*", maxKeySet)
+	if err != nil {
+		return fetchedKeys{}, err
+	}
+	keys, err := secure.ParseKeySet(text)
+	return fetchedKeys{keys, s.Now()}, err
+}
+
+// fetch gets a text from the server of a client, through the guard of outbound connections. Its error has no
+// text of the server, and may be shown.
+func (s *Clients) fetch(ctx context.Context, address, accept string, most int) ([]byte, http.Header, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return fetchedKeys{}, err
+		return nil, nil, err
 	}
+	request.Header.Set("Accept", accept)
 	response, err := s.outbound.Do(request)
 	if err != nil {
-		return fetchedKeys{}, err
+		return nil, nil, errors.New("its server cannot be reached")
 	}
 	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxKeySet+1))
-	if err != nil || response.StatusCode != http.StatusOK || len(text) > maxKeySet {
-		return fetchedKeys{}, errors.Join(err, errors.New("the address of keys does not answer with a key set"))
+	text, err := io.ReadAll(io.LimitReader(response.Body, int64(most)+1))
+	switch {
+	case err != nil:
+		return nil, nil, errors.New("its server breaks off")
+	case response.StatusCode != http.StatusOK:
+		return nil, nil, fmt.Errorf("its server answers %d", response.StatusCode)
+	case len(text) > most:
+		return nil, nil, fmt.Errorf("it has more than %d KiB", most>>10)
 	}
-	keys, err := secure.ParseKeySet(text)
-	return fetchedKeys{keys, s.Now()}, err
+	return text, response.Header, nil
 }
