@@ -73,6 +73,10 @@ func (s *Service) Introspect(ctx context.Context, in Call) (map[string]any, erro
 	if err != nil {
 		return nil, err
 	}
+	return s.introspect(ctx, i, in)
+}
+
+func (s *Service) introspect(ctx context.Context, i issuer, in Call) (map[string]any, error) {
 	caller, all, err := s.authenticateIntrospection(ctx, i, in)
 	if err != nil {
 		return nil, err
@@ -105,11 +109,11 @@ func (s *Service) Introspect(ctx context.Context, in Call) (map[string]any, erro
 
 // SignedIntrospection is Introspect as a JWT for the caller (RFC 9701, section 5).
 func (s *Service) SignedIntrospection(ctx context.Context, in Call) (secure.Secret, error) {
-	found, err := s.Introspect(ctx, in)
+	i, err := s.issuer(ctx, in.Application)
 	if err != nil {
 		return "", err
 	}
-	i, err := s.issuer(ctx, in.Application)
+	found, err := s.introspect(ctx, i, in)
 	if err != nil {
 		return "", err
 	}

@@ -229,14 +229,12 @@ func (s *Service) newToken(ctx context.Context, r request, allowed issue) (store
 	if !allowed.expires.IsZero() && allowed.expires.Before(expires) {
 		expires = allowed.expires
 	}
-	t := store.OpenIDToken{
+	return store.OpenIDToken{
 		TenantID: r.app.TenantID, ID: id.New(s.Now()), ApplicationID: r.app.ID, ClientID: r.client.ID,
-		AccountID: allowed.login.Account,
-		GrantID:   allowed.grant, IssuedAt: r.now, ExpiresAt: expires,
+		AccountID: allowed.login.Account, GrantID: allowed.grant, IssuedAt: r.now, ExpiresAt: expires,
 		Token: store.TokenContent{Scopes: allowed.scopes, Audience: cmp.Or(allowed.audience, r.url), JKT: allowed.login.JKT,
 			Actor: allowed.actor, Login: allowed.login},
-	}
-	return t, nil
+	}, nil
 }
 
 // issueTokens issues the tokens of a grant whose checks have passed.
@@ -273,8 +271,7 @@ func (s *Service) issueTokens(ctx context.Context, r request, allowed issue, acc
 	}
 	out := Tokens{
 		AccessToken: text.Reveal(), TokenType: "Bearer", ExpiresIn: int64(t.ExpiresAt.Sub(r.now) / time.Second),
-		Scope:        joinScopes(allowed.scopes),
-		RefreshToken: allowed.refresh.Reveal(), IssuedTokenType: allowed.kind,
+		Scope: joinScopes(allowed.scopes), RefreshToken: allowed.refresh.Reveal(), IssuedTokenType: allowed.kind,
 	}
 	if t.Token.JKT != "" {
 		out.TokenType = "DPoP"

@@ -85,11 +85,11 @@ func CheckProvider(ctx context.Context, tx *store.Tx, application id.Ref, p stor
 	return nil
 }
 
-// profile returns the profile of the provider of an application.
+// profile returns the profile of the provider of an application; "": none.
 func (s *Clients) profile(ctx context.Context, application id.Ref) (string, error) {
 	p, err := s.Store.OpenIDProvider(ctx, application)
-	if errors.Is(err, apierr.NotFound) || err == nil && p.Settings.Profile == "" {
-		return ProfileNone, nil
+	if errors.Is(err, apierr.NotFound) { // it was never changed
+		err = nil
 	}
 	return p.Settings.Profile, err
 }

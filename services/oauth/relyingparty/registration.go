@@ -176,9 +176,11 @@ func (in Change) registeredClient(c *store.OpenIDClient, profile string) error {
 		}
 	}
 	c.Settings = newSettings(kind, profile)
-	if err := in.apply(c, profile, true); apierr.IsRefusal(err) {
+	err := in.apply(c, profile, true)
+	if apierr.IsRefusal(err) {
 		return refuseMetadata("invalid_client_metadata", apierr.From(err).Reason)
-	} else if err != nil {
+	}
+	if err != nil {
 		return err
 	}
 	if slices.Contains(c.Settings.GrantTypes, GrantCode) && len(c.Settings.RedirectURIs) == 0 {

@@ -182,6 +182,10 @@ func (h *handlers) challenge(c *fiber.Ctx) error {
 	}
 	code, _ := apierr.From(err).Fields["error"].(string)
 	switch code {
+	case "invalid_token":
+		if c.GetRespHeader(fiber.HeaderWWWAuthenticate) == "" { // UserInfo has one of its own
+			c.Set(fiber.HeaderWWWAuthenticate, `Bearer error="invalid_token"`)
+		}
 	case "invalid_client":
 		c.Set(fiber.HeaderWWWAuthenticate, `Basic realm="OpenID provider", charset="UTF-8"`)
 	case "use_dpop_nonce":

@@ -131,16 +131,19 @@ func (h *handlers) createSecret(c *fiber.Ctx) error {
 	return rest.Created(c, view.Href, view)
 }
 
-func (h *handlers) deleteSecret(c *fiber.Ctx) error {
-	client, err := rest.Ref(c)
-	if err != nil {
-		return err
+// deleteItem deletes an item of the resource of the path. The parameter name is the id of the item.
+func deleteItem(name string, remove func(ctx context.Context, parent id.Ref, item id.ID) error) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		parent, err := rest.Ref(c)
+		if err != nil {
+			return err
+		}
+		item, err := rest.ID(c, name)
+		if err == nil {
+			err = remove(c.UserContext(), parent, item)
+		}
+		return rest.Deleted(c, err)
 	}
-	secret, err := rest.ID(c, "secret")
-	if err == nil {
-		err = h.svc.OpenID.DeleteSecret(c.UserContext(), client, secret)
-	}
-	return rest.Deleted(c, err)
 }
 
 // previewTokens answers with the claims that a login would give.

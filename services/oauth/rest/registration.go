@@ -6,7 +6,6 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth/openid"
@@ -41,7 +40,7 @@ func registered(status int, rule func(context.Context, openid.Registration) (map
 		}
 		found, err := rule(c.UserContext(), in)
 		if err != nil {
-			return challengeBearer(c, err)
+			return err
 		}
 		return c.Status(status).JSON(found)
 	}
@@ -53,17 +52,9 @@ func (h *handlers) deleteRegistration(c *fiber.Ctx) error {
 		return err
 	}
 	if err := h.svc.DeleteRegisteredClient(c.UserContext(), in); err != nil {
-		return challengeBearer(c, err)
+		return err
 	}
 	return rest.NoContent(c)
-}
-
-// challengeBearer adds the challenge of a bearer token to an error that asks for one (RFC 6750, section 3).
-func challengeBearer(c *fiber.Ctx, err error) error {
-	if apierr.From(err).Status == fiber.StatusUnauthorized {
-		c.Set(fiber.HeaderWWWAuthenticate, `Bearer error="invalid_token"`)
-	}
-	return err
 }
 
 // registrationTokenView is the representation of an initial access token (docs/interface/openid.md#registration).
@@ -90,16 +81,4 @@ func (h *handlers) newRegistrationTokenView(t relyingparty.NewRegistrationToken)
 	v := h.registrationTokenView(t.RegistrationToken)
 	v.Token = t.Text.Reveal()
 	return v
-}
-
-func (h *handlers) deleteRegistrationToken(c *fiber.Ctx) error {
-	application, err := rest.Ref(c)
-	if err != nil {
-		return err
-	}
-	token, err := rest.ID(c, "token")
-	if err == nil {
-		err = h.svc.OpenID.DeleteRegistrationToken(c.UserContext(), application, token)
-	}
-	return rest.Deleted(c, err)
 }
