@@ -1,5 +1,5 @@
-// Package operatorlog records what operators do with a deployment (audit trail): who has suspended a tenant, made an
-// administrator's API key or exported a tenant, when and why (docs/operations.md#record-of-operators). Its table is in
+// Package operatorlog is the audit trail of operators: the time, operator and reason of each command that changes a
+// deployment (docs/operations.md#record-of-operators). Its table is in
 // the schema of the directory service, which owns the tenants.
 package operatorlog
 
@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/purge/purgesql"
@@ -39,7 +40,7 @@ type Event struct {
 	ID       id.ID     `json:"-"`
 	At       time.Time `json:"at"`
 	Command  string    `json:"command"`  // such as tenant suspend
-	Operator string    `json:"operator"` // who has given it
+	Operator string    `json:"operator"` // DOORWARD_OPERATOR, or the user of the system
 	Reason   *string   `json:"reason"`
 	Tenant   *id.ID    `json:"tenant" db:"of_tenant"` // nil: it is about no tenant, or none was found
 	Outcome  string    `json:"outcome"`               // Done or Refused
@@ -60,7 +61,7 @@ func Audit(ctx context.Context, e Event) {
 		attrs = append(attrs, slog.String("reason", *e.Reason))
 	}
 	if e.Tenant != nil {
-		attrs = append(attrs, slog.String("tenant", e.Tenant.String()))
+		ctx = caller.WithTenant(ctx, *e.Tenant)
 	}
 	telemetry.Audit(ctx, "operator", attrs...)
 }
