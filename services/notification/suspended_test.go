@@ -11,12 +11,7 @@ import (
 
 func TestTheMailsOfASuspendedTenantWait(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t, mailtest.Behaviour{})
-	o.suspended.Store(true)
-	s := o.service(longLease)
-	o.run(s)
-	o.order(s, 3)
-	o.await("held", held)
+	o := officeWithHeldMails(t)
 	for _, r := range o.rows() {
 		if r.State != store.Pending || r.Failures != 0 || !r.HasToken {
 			t.Errorf("a held delivery is %+v", r)
@@ -32,12 +27,7 @@ func TestTheMailsOfASuspendedTenantWait(t *testing.T) {
 
 func TestAMailThatIsHeldForADayIsCancelled(t *testing.T) {
 	t.Parallel()
-	o := newOffice(t, mailtest.Behaviour{})
-	o.suspended.Store(true)
-	s := o.service(longLease)
-	o.run(s)
-	o.order(s, 3)
-	o.await("held", held)
+	o := officeWithHeldMails(t)
 	o.turn(maxHeldAge - time.Second)
 	isAhead := func(r row) bool { return r.NextTryAt.After(o.now()) }
 	if r := o.await("held again", func(rows []row) bool { return held(rows) && slices.ContainsFunc(rows, isAhead) }); r[0].State != store.Pending {
@@ -52,6 +42,18 @@ func TestAMailThatIsHeldForADayIsCancelled(t *testing.T) {
 	if n := len(o.mail.Taken()); n != 0 {
 		t.Errorf("%d mails of a suspended tenant were sent", n)
 	}
+}
+
+// officeWithHeldMails has three mails of a suspended tenant.
+func officeWithHeldMails(t *testing.T) *office {
+	t.Helper()
+	o := newOffice(t, mailtest.Behaviour{})
+	o.suspended.Store(true)
+	s := o.service(longLease)
+	o.run(s)
+	o.order(s, 3)
+	o.await("held", held)
+	return o
 }
 
 // longLease keeps a lease while a test moves the clock.
