@@ -2849,7 +2849,7 @@ type OpenIdProvider struct {
 	// ClientIdMetadataDocuments Whether a client_id may be the address of a metadata document.
 	ClientIdMetadataDocuments bool `json:"clientIdMetadataDocuments"`
 
-	// ClientRegistration Who may register clients (RFC 7591): nobody, who has an initial access token, everybody.
+	// ClientRegistration Dynamic client registration (RFC 7591): off, with an initial access token, or open.
 	ClientRegistration string `json:"clientRegistration"`
 
 	// CreatedAt When it was created, in UTC.
@@ -2906,7 +2906,7 @@ type OpenIdProviderChange struct {
 	// ClientIdMetadataDocuments Whether a client_id may be the address of a metadata document.
 	ClientIdMetadataDocuments *bool `json:"clientIdMetadataDocuments,omitempty"`
 
-	// ClientRegistration Who may register clients (RFC 7591): nobody, who has an initial access token, everybody.
+	// ClientRegistration Dynamic client registration (RFC 7591): off, with an initial access token, or open.
 	ClientRegistration *string `json:"clientRegistration,omitempty"`
 
 	// IdTokenTtl ISO 8601 duration.
