@@ -132,6 +132,7 @@ type Clients struct {
 	Config
 	fetched   *cache.Cache[string, fetchedKeys]
 	documents *cache.Cache[documentRef, document]
+	salts     *cache.Cache[id.ID, secure.Secret]
 	outbound  http.Client
 }
 
@@ -152,6 +153,8 @@ func New(cfg Config) *Clients {
 			MaxAge: fetchedKeysAge, Now: cfg.Now}),
 		documents: cache.New(cache.Config[documentRef, document]{Name: "oauth.ClientIDMetadataDocuments", Size: 4096,
 			MaxAge: mostDocumentAge, Now: cfg.Now}),
+		salts: cache.New(cache.Config[id.ID, secure.Secret]{Name: "oauth.salts", Size: 4096, MaxAge: time.Hour,
+			Now: cfg.Now}),
 		outbound: http.Client{Transport: cfg.Outbound.Transport(), CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse
 		}},
