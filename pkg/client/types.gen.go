@@ -2533,6 +2533,9 @@ type OAuthPolicy struct {
 
 	// TokenEndpoint A link to a resource.
 	TokenEndpoint *Link `json:"tokenEndpoint,omitempty"`
+
+	// TokenSigning What signs the tokens: the secret of an API key, or a signing key of the tenant, by which APIs verify them without a secret.
+	TokenSigning string `json:"tokenSigning"`
 }
 
 // OAuthPolicyChange The members that change; what is absent stays.
@@ -2545,6 +2548,9 @@ type OAuthPolicyChange struct {
 
 	// RevokeTokensOnPasswordChange Whether a password that an administrator sets ends the account's tokens.
 	RevokeTokensOnPasswordChange *bool `json:"revokeTokensOnPasswordChange,omitempty"`
+
+	// TokenSigning What signs the tokens: the secret of an API key, or a signing key of the tenant, by which APIs verify them without a secret.
+	TokenSigning *string `json:"tokenSigning,omitempty"`
 }
 
 // OpenIdClient A program whose users the application logs in, or that has tokens of its own (relying party).
