@@ -200,7 +200,7 @@ G-D private /_mailbox/*                                              mailbox    
 
 // expandableLinks lists, for each kind of resource, the links that a client may name in the
 // query expand= (expand.go). Links to a collection are in brackets: a client may add an offset
-// and a limit to their names. Any other name is refused (expandquery.go).
+// and a limit to their names. Any other name is refused (package expansion).
 const expandableLinks = `
 tenant                          [applications] [directories] [organizations] [accounts] [groups] [agents] [idSites] [smtpServers] [phones]
 tenant                          [registeredSamlServiceProviders] customData [signingKeys] openIdSettings
