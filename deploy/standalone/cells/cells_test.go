@@ -423,31 +423,39 @@ func TestManyRequestsForOneNameShareALookUp(t *testing.T) {
 
 func TestLookUpsAtATimeAreBounded(t *testing.T) {
 	t.Parallel()
+	for bound, path := range map[int]func(int) string{
+		maxIDs:     func(int) string { _, path := newID(); return path },
+		maxLookups: func(i int) string { return "/client/label-" + strconv.Itoa(i) },
+	} {
+		d := newDeployment(t)
+		release, asked := make(chan struct{}), make(chan struct{}, 3*bound)
+		d.a.during = func() {
+			asked <- struct{}{}
+			<-release
+		}
+		var wg sync.WaitGroup
+		for i := range 3 * bound {
+			wg.Go(func() { d.ask(path(i)) })
+		}
+		for range bound {
+			<-asked
+		}
+		close(release)
+		wg.Wait()
+		if d.a.most != bound {
+			t.Errorf("%d look-ups ran at a time, want %d", d.a.most, bound)
+		}
+	}
+}
+
+func TestARequestWhoseProxyHasGone(t *testing.T) {
+	t.Parallel()
 	d := newDeployment(t)
-	release, asked := make(chan struct{}), make(chan struct{}, 3*maxLookups)
-	d.a.during = func() {
-		asked <- struct{}{}
-		<-release
-	}
-	var wg sync.WaitGroup
-	for range 3 * maxLookups {
-		wg.Go(func() {
-			_, path := newID()
-			d.ask(path)
-		})
-	}
-	for range maxLookups {
-		<-asked
-	}
-	close(release)
-	wg.Wait()
-	if d.a.most != maxLookups {
-		t.Errorf("%d look-ups ran at a time, want %d", d.a.most, maxLookups)
-	}
-	w := httptest.NewRecorder()
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	d.ServeHTTP(w, httptest.NewRequestWithContext(gone, http.MethodGet, "/v1/accounts/"+id.New(time.Now()).String(), nil))
+	_, path := newID()
+	w := httptest.NewRecorder()
+	d.ServeHTTP(w, httptest.NewRequestWithContext(gone, http.MethodGet, path, nil))
 	if w.Code != http.StatusServiceUnavailable {
 		t.Errorf("a request whose proxy has gone is answered with %d", w.Code)
 	}
@@ -528,5 +536,19 @@ func TestTheFileOfTheCells(t *testing.T) {
 		if _, err := ReadConfig(write("cells.json", content)); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s is read with %v, want an error about %s", content, err, why)
 		}
+	}
+}
+
+// BenchmarkAKeptName is the cost that a request behind doorward cells has once its tenant is known (docs/cells.md).
+func BenchmarkAKeptName(b *testing.B) {
+	a := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(tenant{ID: "t1", Status: "ENABLED"})
+	}))
+	defer a.Close()
+	d := New(Config{Cells: []CellConfig{{Name: "a", Address: "a:443", Operator: a.URL}}, Default: "a"}, time.Now)
+	r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/v1/applications/1a2b3c4d5e6f7G8H9I0J1K/authTokens/x", nil)
+	r.SetBasicAuth(apiKey, "secret")
+	for b.Loop() {
+		d.ServeHTTP(httptest.NewRecorder(), r)
 	}
 }

@@ -19,8 +19,10 @@ const (
 	keepAbsent = 10 * time.Second
 	maxFound   = 100_000
 	maxRecent  = 10_000
-	// maxLookups bounds the names that are looked up at a time; each asks every cell once.
+	// maxLookups bounds the names that are looked up at a time; each asks every cell once. Of ids it is maxIDs: the look-up
+	// of an id that no cell has tries each tenant of a cell, and anybody can make up ids.
 	maxLookups = 64
+	maxIDs     = 8
 	// pollInterval is how often each cell is asked for its events.
 	pollInterval = time.Second
 )
@@ -49,11 +51,12 @@ type Directory struct {
 	found  *cache.Cache[name, found]
 	recent *cache.Cache[name, found] // of the last keepAbsent, also absent ones
 	slots  chan struct{}             // maxLookups
+	ids    chan struct{}             // maxIDs
 }
 
 // New makes a directory of cells. It knows of no change until Follow runs.
 func New(config Config, now func() time.Time) *Directory {
-	d := &Directory{slots: make(chan struct{}, maxLookups)}
+	d := &Directory{slots: make(chan struct{}, maxLookups), ids: make(chan struct{}, maxIDs)}
 	for _, each := range config.Cells {
 		c := newCell(each)
 		d.cells = append(d.cells, c)
@@ -158,9 +161,13 @@ type answer struct {
 func (d *Directory) lookUp(ctx context.Context, n name) (found, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*cellTimeout)
 	defer cancel()
+	slots := d.slots
+	if n.kind == byID {
+		slots = d.ids
+	}
 	select {
-	case d.slots <- struct{}{}:
-		defer func() { <-d.slots }()
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
 	case <-ctx.Done():
 		return found{}, ctx.Err()
 	}
