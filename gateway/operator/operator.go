@@ -152,8 +152,8 @@ func (h handlers) tenantOfKey(ctx context.Context, key string) (directoryapi.Ten
 // tenantOfHost returns the tenant whose Client API or hosted pages have a host.
 func (h handlers) tenantOfHost(ctx context.Context, host string) (directoryapi.Tenant, error) {
 	host, _, _ = strings.Cut(strings.ToLower(host), ":")
-	label, parent, _ := strings.Cut(host, ".")
-	if parent == h.ClientSuffix {
+	label, parent, dotted := strings.Cut(host, ".")
+	if parent == h.ClientSuffix || !dotted { // a label alone is that of a Client API at /client/{label}
 		application, err := h.Application.ApplicationByDNSLabel(ctx, applicationapi.DNSLabel{Label: label})
 		if err != nil {
 			return directoryapi.Tenant{}, err
@@ -172,7 +172,7 @@ func (h handlers) tenantOfHost(ctx context.Context, host string) (directoryapi.T
 func (h handlers) tenantOfResource(ctx context.Context, text string) (directoryapi.Tenant, error) {
 	resource, err := id.Parse(text)
 	if err != nil {
-		return directoryapi.Tenant{}, apierr.NotFound
+		return h.tenantOfMailedLink(ctx, text)
 	}
 	application, err := h.Application.FindApplication(ctx, applicationapi.FindApplication{ID: resource})
 	if err == nil {
@@ -181,7 +181,11 @@ func (h handlers) tenantOfResource(ctx context.Context, text string) (directorya
 	if !errors.Is(err, apierr.NotFound) {
 		return directoryapi.Tenant{}, err
 	}
-	return h.Directory.TenantOfResource(ctx, directoryapi.ResourceID{ID: resource})
+	tenant, err := h.Directory.TenantOfResource(ctx, directoryapi.ResourceID{ID: resource})
+	if errors.Is(err, apierr.NotFound) {
+		return h.tenantOfMailedLink(ctx, text) // some tokens have the form of an id
+	}
+	return tenant, err
 }
 
 func (h handlers) tenantByID(ctx context.Context, tenant id.ID) (directoryapi.Tenant, error) {
