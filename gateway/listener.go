@@ -32,6 +32,13 @@ const (
 	lingerConnections = 8
 )
 
+// cipherSuites are those of TLS 1.2 that RFC 9325, section 4.2, recommends, as the FAPI 2.0 Security Profile demands.
+// Those of TLS 1.3 are not configured.
+var cipherSuites = []uint16{
+	tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+	tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+}
+
 // Listen returns the HTTPS listener: it terminates TLS on the connections of a listener.
 // certificate is certificate.Certificate.Current, so that a renewed certificate is used without
 // a restart; custom domains have certificates of their own (domaincertificate.go). Where certificate
@@ -46,7 +53,7 @@ func (g *Gateway) Listen(plain net.Listener, certificate func() *tls.Certificate
 		lingering: semaphore.NewWeighted(lingerConnections),
 	}
 	if certificate != nil {
-		l.config = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+		l.config = &tls.Config{MinVersion: tls.VersionTLS12, CipherSuites: cipherSuites, NextProtos: []string{"http/1.1"}}
 		l.config.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 			if g.domainCertificates != nil {
 				if own := g.domainCertificates.forHandshake(hello); own != nil {
