@@ -28,6 +28,7 @@ type Upstreams = gateway.Upstreams
 type App struct {
 	gateway     *gateway.Gateway
 	certificate *certificate.Certificate
+	operator    operatorListener
 }
 
 // Open wires the gateway as a part of a process. It serves nothing yet.
@@ -65,17 +66,21 @@ func Open(_ context.Context, p *run.Process, cfg Config, up Upstreams, keys oaut
 	if err != nil {
 		return nil, err
 	}
+	if app.operator, err = cfg.Operator.open(p, common, suffix, cfg.Service.Listen, up); err != nil {
+		return nil, err
+	}
 	p.Go("gateway sync", func(ctx context.Context) error { return app.gateway.Limiter.Sync(ctx, redis) })
 	return app, nil
 }
 
-// Serve answers clients on a listener of the network, until the process
+// Serve answers clients on a listener of the network, and operators on theirs, until the process
 // closes.
 func (a *App) Serve(p *run.Process, listener net.Listener) {
 	var current func() *tls.Certificate
 	if a.certificate != nil {
 		current = a.certificate.Current
 	}
+	a.operator.serve(p)
 	rest.Serve(p, "gateway", a.gateway.HTTP, a.gateway.Listen(listener, current))
 }
 

@@ -191,23 +191,80 @@ func TestAGatewayOfItsOwn(t *testing.T) {
 	}
 }
 
+// operatorKeys is one key of each role.
+var operatorKeys = "jo:admin:" + strings.Repeat("a", 32) + " sam:read:" + strings.Repeat("r", 32) + " cell:lookup:" + strings.Repeat("l", 32)
+
+// Operators have a listener of their own, with a certificate of its own, and keys with roles. The public address has
+// nothing of it.
+func TestTheListenerOfOperators(t *testing.T) {
+	given, roots := variables(t)
+	given["DOORWARD_OPERATOR_LISTEN"], given["DOORWARD_OPERATOR_KEYS"] = free(t), operatorKeys
+	var operatorRoots *x509.CertPool
+	given["DOORWARD_OPERATOR_TLS_CERT_FILE"], given["DOORWARD_OPERATOR_TLS_KEY_FILE"], operatorRoots = pair(t)
+	p := process(t)
+	if err := Run(t.Context(), p, FromEnv(source(given))); err != nil {
+		t.Fatal(err)
+	}
+	client := func(roots *x509.CertPool) *http.Client {
+		return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "localhost"}}, Timeout: 20 * time.Second}
+	}
+	public, operators := client(roots), client(operatorRoots)
+	address := "https://" + given["DOORWARD_OPERATOR_LISTEN"] + "/operator/v1"
+	for _, c := range []struct {
+		path, name, secret string
+		want               int
+	}{
+		{"/tenants", "jo", "", 401}, {"/tenants", "", "", 401}, {"/tenants", "jo", strings.Repeat("r", 32), 401},
+		{"/tenants", "cell", strings.Repeat("l", 32), 403}, {"/lookup", "cell", strings.Repeat("l", 32), 400},
+		{"/lookup?key=a&host=b", "sam", strings.Repeat("r", 32), 400}, {"/lookup?id=none", "cell", strings.Repeat("l", 32), 404},
+		{"/tenants/1/suspend", "jo", strings.Repeat("a", 32), 405}, {"/nothing", "jo", strings.Repeat("a", 32), 404},
+	} {
+		response, body := get(t, operators, address+c.path, c.name, c.secret)
+		if response.StatusCode != c.want || body["code"] == nil {
+			t.Errorf("%s of %s is answered with %d %v, want %d", c.path, c.name, response.StatusCode, body, c.want)
+		}
+		if challenge := response.Header.Get("WWW-Authenticate"); (challenge != "") != (c.want == 401) {
+			t.Errorf("%s of %s is answered with the challenge %q", c.path, c.name, challenge)
+		}
+	}
+	for _, path := range []string{"/operator/v1/tenants", "/operator/v1/lookup?id=1", "/operator/"} {
+		if response, body := get(t, public, "https://"+given["DOORWARD_LISTEN"]+path, "jo", strings.Repeat("a", 32)); response.StatusCode != 404 {
+			t.Errorf("the public address answers %s with %d %v, want 404", path, response.StatusCode, body)
+		}
+	}
+	public.CloseIdleConnections()
+	operators.CloseIdleConnections()
+	if err := p.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}
+
 func TestAHalfConfiguredGatewayDoesNotStart(t *testing.T) {
 	complete, _ := variables(t)
 	for name, c := range map[string]struct {
 		change map[string]string // "" removes
 		tells  string
 	}{
-		"no base URL":             {map[string]string{"DOORWARD_BASE_URL": ""}, "DOORWARD_BASE_URL"},
-		"a plain base URL":        {map[string]string{"DOORWARD_BASE_URL": "http://localhost/v1"}, "DOORWARD_BASE_URL"},
-		"no Redis":                {map[string]string{"REDIS_URL": ""}, "REDIS_URL"},
-		"no certificate":          {map[string]string{"DOORWARD_TLS_CERT_FILE": ""}, "DOORWARD_TLS_CERT_FILE"},
-		"a certificate of text":   {map[string]string{"DOORWARD_TLS_CERT_FILE": "", "DOORWARD_TLS_CERT": "text"}, "DOORWARD_TLS_CERT"},
-		"a TLS mode of its own":   {map[string]string{"DOORWARD_TLS": "off"}, "use certificate or proxy"},
-		"a proxy without hops":    {map[string]string{"DOORWARD_TLS": "proxy"}, "DOORWARD_TRUSTED_HOPS"},
-		"no service":              {map[string]string{"DOORWARD_MFA_URL": "", "DOORWARD_IDSITE_URL": ""}, "DOORWARD_MFA_URL is missing; DOORWARD_IDSITE_URL is missing"},
-		"a service without a URL": {map[string]string{"DOORWARD_OAUTH_URL": "localhost:1"}, "http://host:port"},
-		"no limit":                {map[string]string{"DOORWARD_TENANT_CONCURRENCY": "0"}, "DOORWARD_TENANT_CONCURRENCY"},
-		"an unknown variable":     {map[string]string{"DOORWARD_TENANT_CONCURENCY": "10"}, "DOORWARD_TENANT_CONCURENCY"},
+		"no base URL":                         {map[string]string{"DOORWARD_BASE_URL": ""}, "DOORWARD_BASE_URL"},
+		"a plain base URL":                    {map[string]string{"DOORWARD_BASE_URL": "http://localhost/v1"}, "DOORWARD_BASE_URL"},
+		"no Redis":                            {map[string]string{"REDIS_URL": ""}, "REDIS_URL"},
+		"no certificate":                      {map[string]string{"DOORWARD_TLS_CERT_FILE": ""}, "DOORWARD_TLS_CERT_FILE"},
+		"a certificate of text":               {map[string]string{"DOORWARD_TLS_CERT_FILE": "", "DOORWARD_TLS_CERT": "text"}, "DOORWARD_TLS_CERT"},
+		"a TLS mode of its own":               {map[string]string{"DOORWARD_TLS": "off"}, "use certificate or proxy"},
+		"a proxy without hops":                {map[string]string{"DOORWARD_TLS": "proxy"}, "DOORWARD_TRUSTED_HOPS"},
+		"no service":                          {map[string]string{"DOORWARD_MFA_URL": "", "DOORWARD_IDSITE_URL": ""}, "DOORWARD_MFA_URL is missing; DOORWARD_IDSITE_URL is missing"},
+		"a service without a URL":             {map[string]string{"DOORWARD_OAUTH_URL": "localhost:1"}, "http://host:port"},
+		"no limit":                            {map[string]string{"DOORWARD_TENANT_CONCURRENCY": "0"}, "DOORWARD_TENANT_CONCURRENCY"},
+		"an operator's listener without keys": {map[string]string{"DOORWARD_OPERATOR_LISTEN": "localhost:0"}, "DOORWARD_OPERATOR_KEYS"},
+		"an operator's listener without TLS":  {map[string]string{"DOORWARD_OPERATOR_LISTEN": ":0", "DOORWARD_OPERATOR_KEYS": operatorKeys}, "no loopback address"},
+		"an operator's listener for clients": {map[string]string{"DOORWARD_OPERATOR_LISTEN": complete["DOORWARD_LISTEN"], "DOORWARD_OPERATOR_KEYS": operatorKeys},
+			"is the address of DOORWARD_LISTEN"},
+		"an operator's listener for all": {map[string]string{
+			"DOORWARD_OPERATOR_LISTEN": complete["DOORWARD_LISTEN"][strings.LastIndexByte(complete["DOORWARD_LISTEN"], ':'):], "DOORWARD_OPERATOR_KEYS": operatorKeys},
+			"is the address of DOORWARD_LISTEN"},
+		"an operator's certificate without key": {map[string]string{"DOORWARD_OPERATOR_LISTEN": "localhost:0", "DOORWARD_OPERATOR_KEYS": operatorKeys,
+			"DOORWARD_OPERATOR_TLS_CERT": "text"}, "DOORWARD_OPERATOR_TLS_CERT"},
+		"an unknown variable": {map[string]string{"DOORWARD_TENANT_CONCURENCY": "10"}, "DOORWARD_TENANT_CONCURENCY"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			given := map[string]string{}
@@ -268,7 +325,8 @@ func TestHelpListsEveryVariable(t *testing.T) {
 	var help strings.Builder
 	from.Help(&help)
 	for _, name := range []string{"DOORWARD_LISTEN", "DOORWARD_BASE_URL", "DOORWARD_ALIAS", "DOORWARD_INTERNAL_SECRET", "REDIS_URL", "DOORWARD_TLS", "DOORWARD_TLS_CERT", "DOORWARD_TLS_KEY",
-		"DOORWARD_TRUSTED_HOPS", "DOORWARD_TENANT_CONCURRENCY", "DOORWARD_ADDRESS_CONCURRENCY", "DOORWARD_MAILBOX_URL", "DOORWARD_DIRECTORY_URL", "DOORWARD_APPLICATION_URL",
+		"DOORWARD_TRUSTED_HOPS", "DOORWARD_TENANT_CONCURRENCY", "DOORWARD_ADDRESS_CONCURRENCY", "DOORWARD_MAILBOX_URL", "DOORWARD_OPERATOR_LISTEN",
+		"DOORWARD_OPERATOR_KEYS", "DOORWARD_OPERATOR_TLS_CERT", "DOORWARD_OPERATOR_TLS_KEY", "DOORWARD_DIRECTORY_URL", "DOORWARD_APPLICATION_URL",
 		"DOORWARD_OAUTH_URL", "DOORWARD_MFA_URL", "DOORWARD_NOTIFICATION_URL", "DOORWARD_IDSITE_URL"} {
 		if !strings.Contains(help.String(), "  "+name+" ") {
 			t.Errorf("--help does not list %s", name)

@@ -34,6 +34,7 @@ type Config struct {
 	AddressRate        int      `env:"DOORWARD_ADDRESS_RATE" default:"1000" min:"0" help:"rate limit: requests without a key of one client"`
 	_                  env.More `help:"address per second; 0 for no limit"`
 
+	Operator  Operator
 	ClientAPI deployment.ClientAPI
 	Mailbox   []string `env:"DOORWARD_MAILBOX_URL" help:"address of a development mailbox, shown at /_mailbox to clients of the private"`
 	_         env.More `help:"network"`

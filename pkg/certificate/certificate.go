@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -31,13 +33,13 @@ type Certificate struct {
 }
 
 // Open loads a certificate, and reloads it each minute until the process ends. The metric
-// doorward_certificate_not_after_timestamp_seconds is its expiry.
-func Open(p *run.Process, read func() (Pair, error)) (*Certificate, error) {
+// doorward_certificate_not_after_timestamp_seconds is its expiry, with labels that tell it from another of the process.
+func Open(p *run.Process, read func() (Pair, error), labels ...attribute.KeyValue) (*Certificate, error) {
 	c := &Certificate{read: read}
 	if err := c.load(); err != nil {
 		return nil, err
 	}
-	if err := c.registerMetrics(); err != nil {
+	if err := c.registerMetrics(labels); err != nil {
 		return nil, err
 	}
 	p.Go("certificate", c.reloadLoop)

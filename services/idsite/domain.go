@@ -13,9 +13,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/doorward/doorward/pkg/api/idsiteapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/redirecturi"
 	"github.com/doorward/doorward/services/idsite/store"
 )
@@ -24,23 +26,34 @@ import (
 // one label below it, as for an organization. It returns apierr.NotFound for any other host, and
 // for a custom domain without a valid certificate.
 func (s *Service) SiteOfHost(ctx context.Context, host string) (store.Site, error) {
+	tenant, domain, err := s.tenantOfHost(ctx, host)
+	if err != nil {
+		return store.Site{}, err
+	}
+	site, err := s.store.TenantSite(caller.WithTenant(ctx, tenant), tenant)
+	if err == nil && domain != site.DefaultDomain && s.TLSStatus(site) != TLSValid {
+		err = apierr.NotFound.Because("the certificate of the domain is not valid")
+	}
+	return site, err
+}
+
+// tenantOfHost returns the tenant of a host, and the domain by which it was found.
+func (s *Service) tenantOfHost(ctx context.Context, host string) (tenant id.ID, domain string, err error) {
 	host, _, _ = strings.Cut(strings.ToLower(host), ":")
 	_, parent, _ := strings.Cut(host, ".")
-	for _, domain := range slices.Compact([]string{host, parent}) {
-		tenant, err := s.store.DomainTenant(ctx, domain)
-		if errors.Is(err, apierr.NotFound) {
-			continue
+	for _, domain = range slices.Compact([]string{host, parent}) {
+		tenant, err = s.store.DomainTenant(ctx, domain)
+		if !errors.Is(err, apierr.NotFound) {
+			return tenant, domain, err
 		}
-		if err != nil {
-			return store.Site{}, err
-		}
-		site, err := s.store.TenantSite(caller.WithTenant(ctx, tenant), tenant)
-		if err == nil && domain != site.DefaultDomain && s.TLSStatus(site) != TLSValid {
-			err = apierr.NotFound.Because("the certificate of the domain is not valid")
-		}
-		return site, err
 	}
-	return store.Site{}, apierr.NotFound
+	return id.ID{}, "", apierr.NotFound
+}
+
+// DomainTenant returns the tenant whose hosted pages have a domain, or one a label above it.
+func (s *Service) DomainTenant(ctx context.Context, in idsiteapi.Domain) (idsiteapi.Tenant, error) {
+	tenant, _, err := s.tenantOfHost(ctx, in.Name)
+	return idsiteapi.Tenant{ID: tenant}, err
 }
 
 // pageOrigin is the origin of the hosted pages of a flow. If the request has the claim usd, it is

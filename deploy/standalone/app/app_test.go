@@ -142,7 +142,7 @@ func copyFolder(t *testing.T, from string) string {
 // true of any standalone is tried on one, and what changes it on copies of its folder.
 // No other runs beside the one whose spans are read: the tracer belongs to the process.
 func TestStandalone(t *testing.T) {
-	p := start(t, newFolder(t))
+	p := start(t, newFolder(t), "DOORWARD_OPERATOR_LISTEN="+operatorAddress, "DOORWARD_OPERATOR_KEYS="+operatorKeys)
 	while := func(name string, test func(p *product)) {
 		t.Run("while it runs, "+name, func(t *testing.T) {
 			one := *p
@@ -157,6 +157,8 @@ func TestStandalone(t *testing.T) {
 	while("one trace joins a request and its mail", oneTraceJoinsTheRequestAndItsMail)
 	while("its dead letters are listed, retried and dropped", deadLettersAreResolved)
 	while("failed logins are found and explained", failedLoginsAreFoundAndExplained)
+	while("operators look tenants up, and suspend them", operatorsLookTenantsUp)
+	while("operators look the tenants of mailed links up", operatorsLookMailedLinksUp)
 	while("a backup of it is restored", aBackupOfARunningProcessIsRestored)
 	while("a backup that fails leaves nothing", aBackupThatFailsLeavesNothing)
 	p.stop()

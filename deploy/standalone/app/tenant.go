@@ -73,8 +73,6 @@ var excludedTables = map[string]string{
 	"notification.deliveries":            "mails and text messages, which this deployment sends",
 	"idsite.login_flows":                 "logins of browsers that have a cookie of this deployment",
 	"idsite.provider_logins":             "logins of browsers that have a cookie of this deployment",
-	"idsite.session_clients":             "clients of sessions of browsers that have a cookie of this deployment",
-	"idsite.sso_sessions":                "sessions of browsers that have a cookie of this deployment",
 }
 
 // importedLast are the tables whose rows make a tenant reachable, imported after all other

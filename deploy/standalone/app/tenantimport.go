@@ -19,6 +19,7 @@ import (
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
+	pgcache "github.com/doorward/doorward/pkg/pg/cache"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -147,6 +148,7 @@ func (i *importer) importFile(ctx context.Context, t *exportedTable, file export
 			ON CONFLICT (`+columnList("", i.tables[t.name()].Primary)+`) DO NOTHING`, document); err != nil {
 			return err
 		}
+		pgcache.ClearAfter(tx) // of processes that were asked for the tenant before and have kept that it is not there
 		n, err := pg.Value[int](ctx, tx, countExisting, document)
 		if err == nil && n != len(rows) {
 			err = fmt.Errorf("%d of %d rows have a unique value that another tenant has in this deployment", len(rows)-n,

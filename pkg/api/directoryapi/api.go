@@ -23,6 +23,7 @@ import (
 type Contract interface {
 	API
 	Hosted
+	Operator
 }
 
 // API is what other services ask of the directory service.

@@ -183,6 +183,30 @@ func (c client) AcceptInvitation(ctx context.Context, in AcceptInvitation) (Acco
 	return rpc.Call[AcceptInvitation, Account](ctx, c.Peer, "directory.AcceptInvitation", in)
 }
 
+func (c client) FindTenant(ctx context.Context, in TenantName) (Tenant, error) {
+	return rpc.Call[TenantName, Tenant](ctx, c.Peer, "directory.FindTenant", in)
+}
+
+func (c client) ListTenants(ctx context.Context, in ListTenants) (list.Page[Tenant], error) {
+	return rpc.Call[ListTenants, list.Page[Tenant]](ctx, c.Peer, "directory.ListTenants", in)
+}
+
+func (c client) TenantOfResource(ctx context.Context, in ResourceID) (Tenant, error) {
+	return rpc.Call[ResourceID, Tenant](ctx, c.Peer, "directory.TenantOfResource", in)
+}
+
+func (c client) SuspendTenant(ctx context.Context, in OperatorChange) (Tenant, error) {
+	return rpc.Call[OperatorChange, Tenant](ctx, c.Peer, "directory.SuspendTenant", in)
+}
+
+func (c client) ResumeTenant(ctx context.Context, in OperatorChange) (Tenant, error) {
+	return rpc.Call[OperatorChange, Tenant](ctx, c.Peer, "directory.ResumeTenant", in)
+}
+
+func (c client) OperatorEvents(ctx context.Context, in ListOperatorEvents) (list.Page[OperatorEvent], error) {
+	return rpc.Call[ListOperatorEvents, list.Page[OperatorEvent]](ctx, c.Peer, "directory.OperatorEvents", in)
+}
+
 // Serve answers the calls of a Client.
 func Serve(router rpc.Router, api Contract) {
 	rpc.Serve(router, "directory.SignUp", api.SignUp)
@@ -227,4 +251,10 @@ func Serve(router rpc.Router, api Contract) {
 	rpc.Serve(router, "directory.PendingSignUp", api.PendingSignUp)
 	rpc.Serve(router, "directory.EndSignUp", api.EndSignUp)
 	rpc.Serve(router, "directory.AcceptInvitation", api.AcceptInvitation)
+	rpc.Serve(router, "directory.FindTenant", api.FindTenant)
+	rpc.Serve(router, "directory.ListTenants", api.ListTenants)
+	rpc.Serve(router, "directory.TenantOfResource", api.TenantOfResource)
+	rpc.Serve(router, "directory.SuspendTenant", api.SuspendTenant)
+	rpc.Serve(router, "directory.ResumeTenant", api.ResumeTenant)
+	rpc.Serve(router, "directory.OperatorEvents", api.OperatorEvents)
 }

@@ -2,7 +2,11 @@
 // requests.
 package idsiteapi
 
-import "context"
+import (
+	"context"
+
+	"github.com/doorward/doorward/pkg/id"
+)
 
 //go:generate go run ../internal/generate idsite API
 
@@ -12,6 +16,15 @@ type API interface {
 	// domain or for a subdomain one label below it. It returns apierr.NotFound where no
 	// tenant has the domain, and where its certificate is not valid now or not for that name.
 	Certificate(context.Context, Domain) (Certificate, error)
+
+	// DomainTenant returns the tenant whose hosted pages have a domain, or one a label above it. It returns
+	// apierr.NotFound where no tenant has it.
+	DomainTenant(context.Context, Domain) (Tenant, error)
+}
+
+// Tenant is the tenant of a domain.
+type Tenant struct {
+	ID id.ID `json:"id"`
 }
 
 // Domain names a host.

@@ -37,6 +37,9 @@ type API interface {
 	// as for Authenticate. It returns apierr.Unauthorized.
 	ManagementKey(context.Context, ManagementKey) (Key, error)
 
+	// FindKey returns an API key of any tenant by its id alone, whatever its status, or apierr.NotFound.
+	FindKey(context.Context, ManagementKey) (Key, error)
+
 	// AccessChanges returns the API keys that were created, changed or deleted since a position
 	// (cache.Answers).
 	AccessChanges(context.Context, cache.Position) (cache.Page, error)

@@ -27,6 +27,10 @@ func (c client) ManagementKey(ctx context.Context, in ManagementKey) (Key, error
 	return rpc.Call[ManagementKey, Key](ctx, c.Peer, "oauth.ManagementKey", in)
 }
 
+func (c client) FindKey(ctx context.Context, in ManagementKey) (Key, error) {
+	return rpc.Call[ManagementKey, Key](ctx, c.Peer, "oauth.FindKey", in)
+}
+
 func (c client) AccessChanges(ctx context.Context, in cache.Position) (cache.Page, error) {
 	return rpc.Call[cache.Position, cache.Page](ctx, c.Peer, "oauth.AccessChanges", in)
 }
@@ -100,6 +104,7 @@ func Serve(router rpc.Router, api Contract) {
 	rpc.Serve(router, "oauth.Authenticate", api.Authenticate)
 	rpc.Serve(router, "oauth.VerifySignature", api.VerifySignature)
 	rpc.Serve(router, "oauth.ManagementKey", api.ManagementKey)
+	rpc.Serve(router, "oauth.FindKey", api.FindKey)
 	rpc.Serve(router, "oauth.AccessChanges", api.AccessChanges)
 	rpc.Serve(router, "oauth.EnsureKey", api.EnsureKey)
 	rpc.Serve(router, "oauth.VerifyJWT", api.VerifyJWT)

@@ -88,9 +88,17 @@ func NewWithin[Row any](db *pg.DB, bounds Bounds, name, channelName, query strin
 		}
 	}
 	c := &Cache[Row]{cache.New(cfg), db, channelName, query, dependsOn, bounds.MaxStaleness}
+	db.OnNotify(allChannel, c.invalidate) // listened to before the cache is enabled
 	db.Subscribe(channelName, c.Enable, c.invalidate)
 	return c
 }
+
+// allChannel is the channel of changes to any rows.
+const allChannel = "cache_all"
+
+// ClearAfter clears the caches and resets the feeds of all services of a database with the commit, for a transaction
+// that writes rows past the stores: an import. A cache may also have it that a row is not there.
+func ClearAfter(tx Transaction) { tx.Notify(allChannel, "") }
 
 // One returns the row of a resource, or apierr.NotFound. Callers share the row and must not change it.
 func (c *Cache[Row]) One(ctx context.Context, ref id.Ref) (Row, error) {

@@ -333,6 +333,34 @@ var errRefused = errors.New("refused")
 
 // A transaction notifies the other processes of what it invalidates with its commit, and of nothing
 // when it is rolled back.
+// An import writes rows past the stores, for a process that may have kept that they are not there.
+func TestATransactionClearsTheCachesAndFeedsOfOthers(t *testing.T) {
+	t.Parallel()
+	db, _ := open(t)
+	cache := pgcache.New[note](db, "notes", "notes", readNote, nil)
+	feed := pgcache.NewFeed(db, "notes")
+	worktest.Start(t, db.Listen)
+	reported := worktest.Changes(t, source(feed))
+	ref := id.Ref{Tenant: id.New(time.Now()), ID: id.New(time.Now())}
+	worktest.Await(t, "the cache to hold that there is no note", func() bool {
+		rows, err := cache.All(t.Context(), ref)
+		return err == nil && len(rows) == 0 && isHeld(cache, ref)
+	})
+	err := db.InTx(t.Context(), func(tx *pg.Tx) error {
+		pgcache.ClearAfter(tx)
+		_, err := pg.Exec(t.Context(), tx, `INSERT INTO notes (tenant_id, id, text) VALUES ($1, $2, 'a')`, ref.Tenant, ref.ID)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	worktest.Await(t, "the note to show", func() bool {
+		rows, err := cache.All(t.Context(), ref)
+		return err == nil && len(rows) == 1
+	})
+	worktest.Await(t, "the feed to report a gap", func() bool { _, gap := reported(); return gap })
+}
+
 func TestATransactionNotifiesOfWhatItInvalidates(t *testing.T) {
 	t.Parallel()
 	db, _ := open(t)

@@ -19,6 +19,7 @@ type Feed struct {
 // before Listen.
 func NewFeed(db *pg.DB, channelName string) *Feed {
 	f := &Feed{db: db, log: cache.NewLog()}
+	db.OnNotify(allChannel, f.append)
 	db.Subscribe(channelName, f.enable, f.append)
 	return f
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/doorward/doorward/services/directory"
 	"github.com/doorward/doorward/services/directory/agent"
 	"github.com/doorward/doorward/services/directory/connect"
+	"github.com/doorward/doorward/services/directory/operator"
 	"github.com/doorward/doorward/services/directory/provider"
 	"github.com/doorward/doorward/services/directory/store"
 )
@@ -27,6 +28,8 @@ type (
 	Providers = provider.Service
 	// Agents has the rules of directory agents and what they mirror.
 	Agents = agent.Service
+	// Operators has what the operators of the deployment decide.
+	Operators = operator.Service
 )
 
 // Service is the directory service with all its rules. Its parts implement the contract together.
@@ -34,6 +37,7 @@ type Service struct {
 	*Core
 	*Providers
 	*Agents
+	*Operators
 }
 
 var _ directoryapi.Contract = (*Service)(nil)
@@ -56,7 +60,7 @@ func New(s *store.Store, passwords *secure.Passwords, ring *secure.Keyring, base
 	agents := agent.New(s, ring, now, cfg.Alias, cfg.AgentArchive)
 	cfg.CheckByAgent = agents.CheckPassword
 	core := directory.New(s, passwords, ring, base, now, cfg.Config)
-	return &Service{core, provider.New(core, s, ring, base, cfg.Providers, now), agents}
+	return &Service{core, provider.New(core, s, ring, base, cfg.Providers, now), agents, operator.New(s, now)}
 }
 
 // Purger is the worker that purges (retention, cleanup) until ctx ends.

@@ -56,6 +56,9 @@ func New(db *pg.DB, now func() time.Time) *Store {
 	}
 }
 
+// DB is the database, for packages with SQL about more than one tenant.
+func (s *Store) DB() *pg.DB { return s.db }
+
 // Outbox has the events that the relay sends to Kafka.
 func (s *Store) Outbox() *outbox.Outbox { return s.outbox }
 

@@ -50,7 +50,7 @@ func commands() *cobra.Command {
 	root := &cobra.Command{Use: "doorward", SilenceErrors: true, SilenceUsage: true}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(migrate(), doctor(), logins(), explain(), deadLetters(), masterKeys(), admin(), tenant(), events(),
-		audit(), backup(), restore(), version())
+		audit(), backup(), restore(), cellsCommand(), version())
 	app.DeclareOperator(source)
 	return root
 }

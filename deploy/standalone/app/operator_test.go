@@ -1,0 +1,125 @@
+package app
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// The listener of operators of TestStandalone, and a key of each role.
+const operatorAddress = "127.0.0.2:18499" // an address of its own, so that no other program has the port
+
+var operatorKeys = "jo:admin:" + strings.Repeat("a", 32) + " cell:lookup:" + strings.Repeat("l", 32)
+
+// operator sends a request of an operator and reads the answer into out.
+func (p *product) operator(method, path, body string, want int, out any) {
+	p.Helper()
+	request, err := http.NewRequestWithContext(p.Context(), method, "http://"+operatorAddress+"/operator/v1"+path, strings.NewReader(body))
+	if err != nil {
+		p.Fatal(err)
+	}
+	request.SetBasicAuth("jo", strings.Repeat("a", 32))
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		p.Fatal(err)
+	}
+	defer response.Body.Close()
+	if err := json.NewDecoder(response.Body).Decode(out); err != nil {
+		p.Fatalf("%s %s: %v", method, path, err)
+	}
+	if response.StatusCode != want {
+		p.Fatalf("%s %s is answered with %d %v, want %d", method, path, response.StatusCode, out, want)
+	}
+}
+
+// operatorTenant is what the tests read of a tenant.
+type operatorTenant struct {
+	Href, ID, Key, Name, Status string
+	Reason, SuspendedAt         *string
+}
+
+// operatorEvents is what the tests read of the record.
+type operatorEvents struct {
+	Size  int
+	Items []struct {
+		ID, At, Command, Operator, Outcome string
+		Reason, Tenant                     *string
+	}
+}
+
+func operatorsLookTenantsUp(p *product) {
+	_, header := p.send("GET", "/tenants/current", "", http.StatusFound)
+	href := header.Get("Location")
+	tenant, _ := p.send("GET", href, "", http.StatusOK)
+	tenantID := href[strings.LastIndexByte(href, '/')+1:]
+	applications, _ := p.send("GET", href+"/applications?q=My", "", http.StatusOK)
+	application := applications["items"].([]any)[0].(map[string]any)
+	sites, _ := p.send("GET", href+"/idSites", "", http.StatusOK)
+	directories, _ := p.send("GET", href+"/directories", "", http.StatusOK)
+	ending := func(of any) string {
+		href := of.(map[string]any)["href"].(string)
+		return href[strings.LastIndexByte(href, '/')+1:]
+	}
+	config, _ := p.send("GET", application["href"].(string)+"?expand=webConfig", "", http.StatusOK)
+	for _, query := range []url.Values{
+		{"key": {p.key.ID}}, {"id": {tenantID}}, {"id": {ending(application)}}, {"id": {ending(directories["items"].([]any)[0])}},
+		{"host": {strings.ToUpper(sites["items"].([]any)[0].(map[string]any)["domainName"].(string))}},
+		{"host": {config["webConfig"].(map[string]any)["domainName"].(string) + ":8443"}},
+	} {
+		var found struct{ Tenant, Key, Status string }
+		p.operator("GET", "/lookup?"+query.Encode(), "", http.StatusOK, &found)
+		if found.Tenant != tenantID || found.Key != tenant["key"] || found.Status != "ENABLED" {
+			p.Errorf("the look-up by %s finds %+v, want the tenant %s", query.Encode(), found, tenantID)
+		}
+	}
+	var refusal struct{ Code int }
+	for _, query := range []string{"key=NONE", "host=example.test", "id=" + tenantID[1:] + "0", "id=-"} {
+		p.operator("GET", "/lookup?"+query, "", http.StatusNotFound, &refusal)
+	}
+
+	var shown operatorTenant
+	path := "/tenants/" + tenant["key"].(string)
+	p.operator("GET", path, "", http.StatusOK, &shown)
+	if shown.ID != tenantID || shown.Status != "ENABLED" || shown.Href != "http://"+operatorAddress+"/operator/v1/tenants/"+tenantID {
+		p.Errorf("the tenant is shown as %+v", shown)
+	}
+	var before, events operatorEvents
+	p.operator("GET", "/events", "", http.StatusOK, &before)
+	p.operator("POST", path+"/suspend", `{}`, http.StatusBadRequest, &refusal)
+	if refusal.Code != 2000 {
+		p.Errorf("a suspension without a reason is %d, want 2000", refusal.Code)
+	}
+	p.operator("POST", "/tenants/none/suspend", `{"reason":"unpaid"}`, http.StatusNotFound, &refusal)
+	p.operator("POST", path+"/suspend", `{"reason":"unpaid"}`, http.StatusOK, &shown)
+	if shown.Status != "SUSPENDED" || shown.Reason == nil || *shown.Reason != "unpaid" || shown.SuspendedAt == nil {
+		p.Errorf("the suspended tenant is shown as %+v", shown)
+	}
+	for _, query := range []string{"status=SUSPENDED", "key=" + shown.Key, "q=" + shown.Key[1:], "orderBy=name"} {
+		var page struct{ Items []operatorTenant }
+		if p.operator("GET", "/tenants?"+query, "", http.StatusOK, &page); len(page.Items) == 0 || page.Items[0].ID != tenantID {
+			p.Errorf("the list by %s has %+v, want the tenant %s", query, page.Items, tenantID)
+		}
+	}
+	p.operator("GET", "/tenants?orderBy=nothing", "", http.StatusBadRequest, &refusal)
+	p.operator("POST", path+"/resume", `{"reason":"paid"}`, http.StatusOK, &shown)
+	if shown.Status != "ENABLED" {
+		p.Errorf("the tenant that was resumed is shown as %+v", shown)
+	}
+
+	p.operator("GET", "/events?tenant="+shown.Key+"&limit=1", "", http.StatusOK, &events)
+	if len(events.Items) != 1 || events.Items[0].Command != "tenant resume" || events.Items[0].Operator != "jo" ||
+		events.Items[0].Outcome != "DONE" || *events.Items[0].Tenant != tenantID || *events.Items[0].Reason != "paid" {
+		p.Errorf("the newest event of the tenant is %+v", events.Items)
+	}
+	p.operator("GET", "/events?limit=2&offset=1", "", http.StatusOK, &events)
+	last, refused := events.Items[0], events.Items[1]
+	if refused.Outcome != "REFUSED" || refused.Tenant != nil || events.Size != before.Size+3 {
+		p.Errorf("the record has %d events, and %+v for the tenant that is not there", events.Size, refused)
+	}
+	p.operator("GET", "/events?after="+refused.ID, "", http.StatusOK, &events)
+	if len(events.Items) != 2 || events.Items[0].ID != last.ID || events.Items[1].Command != "tenant resume" {
+		p.Errorf("after the refused event the record has %+v, want the suspension and its end", events.Items)
+	}
+}
