@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/idsiteapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/api/usageapi"
 	"github.com/doorward/doorward/pkg/certificate"
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/env"
@@ -75,9 +76,10 @@ func (c Operator) open(p *run.Process, common deployment.Common, clientSuffix, p
 	}
 	peer := func(name string) rpc.Peer { return rpc.Peer{Upstream: up[name], Signer: common.Signer} }
 	o.http = operator.New(operator.Config{
-		Keys: keys, Base: common.Base, ClientSuffix: clientSuffix,
+		Keys: keys, Now: common.Now, Base: common.Base, ClientSuffix: clientSuffix,
 		Directory: directoryapi.Client(peer("directory")), Application: applicationapi.Client(peer("application")),
 		OAuth: oauthapi.Client(peer("oauth")), IDSite: idsiteapi.Client(peer("idsite")),
+		Usage: []usageapi.API{usageapi.Client(peer("application")), usageapi.Client(peer("notification"))},
 	})
 	return o, nil
 }

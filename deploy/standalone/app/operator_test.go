@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/doorward/doorward/pkg/worktest"
 )
 
 // The listener of operators of TestStandalone, and a key of each role.
@@ -74,6 +76,12 @@ func operatorsLookTenantsUp(p *product) {
 			p.Errorf("the look-up by %s finds %+v, want the tenant %s", query.Encode(), found, tenantID)
 		}
 	}
+	p.send("POST", application["href"].(string)+"/loginAttempts", `{"type":"basic","value":"bm9ib2R5OnBhc3N3b3Jk"}`, http.StatusBadRequest)
+	worktest.Await(p, "the failed login in the usage of the tenant", func() bool {
+		var used struct{ Items []struct{ FailedLogins int } }
+		p.operator("GET", "/tenants/"+tenantID+"/usage", "", http.StatusOK, &used)
+		return len(used.Items) == 1 && used.Items[0].FailedLogins > 0
+	})
 	var refusal struct{ Code int }
 	for _, query := range []string{"key=NONE", "host=example.test", "id=" + tenantID[1:] + "0", "id=-"} {
 		p.operator("GET", "/lookup?"+query, "", http.StatusNotFound, &refusal)

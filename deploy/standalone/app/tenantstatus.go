@@ -53,7 +53,7 @@ func TenantStatusVariables(source *env.Source) { source.Declare(new(tenantStatus
 // withTenants calls do with the tenants of the deployment, whether the product runs or not.
 func withTenants(ctx context.Context, source *env.Source,
 	do func(db *pg.DB, data *directorystore.Store, operator string) error) (err error) {
-	cfg, stop, err := loadWithDatabase[tenantStatusConfig](ctx, source)
+	cfg, stop, err := LoadWithDatabase[tenantStatusConfig](ctx, source)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/usageapi"
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
@@ -55,11 +56,13 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*servic
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, Sealed...))
 	s.Go("cache invalidation", s.DB.Listen)
 	s.Go("purge", svc.Purger)
+	s.Go("usage", data.Usage.Run)
 	s.Go("failed logins", svc.RecordFailures)
 	s.Go("certificates", svc.WatchSAMLCertificates)
 	s.Consume(data.Outbox(), cfg.Events, application.EventSources, svc.Handlers()...)
 
 	applicationapi.Serve(rest.Contract(s.HTTP), svc)
+	usageapi.Serve(rest.Contract(s.HTTP), data.Usage)
 	applicationrest.Mount(s.HTTP, svc.Core, svc.SAML, s.Base)
 	return &service.App[*Service]{API: svc, HTTP: s.HTTP}, nil
 }

@@ -275,6 +275,7 @@ func tenant() *cobra.Command {
 		parent.AddCommand(withVariables(command, app.TenantVariables))
 	}
 	addTenantStatus(parent)
+	addTenantCommands(parent)
 	parent.AddCommand(&cobra.Command{
 		Use: "key", Short: "create an age key pair for exports", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return app.NewExportKeyPair(c.OutOrStdout()) },
