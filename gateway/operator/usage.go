@@ -35,18 +35,22 @@ func (h handlers) usageOfTenant(c *fiber.Ctx) error {
 }
 
 func (h handlers) answerUsage(c *fiber.Ctx, tenant id.ID) error {
-	query, err := usageapi.ParseQuery(tenant, c.Query("from"), c.Query("to"), c.Query("by"), h.Now())
+	query, err := usageapi.ParseQuery(c.Query("from"), c.Query("to"), c.Query("by"), h.Now())
 	if err != nil {
 		return err
+	}
+	if !tenant.IsZero() {
+		query.Tenants = []id.ID{tenant}
 	}
 	at, err := list.Parse(queryWithout(c, "from", "to", "by"), list.Spec{})
 	if err != nil {
 		return err
 	}
-	counts, err := h.countsOf(c.UserContext(), query)
+	reports, err := h.reports(c.UserContext(), query)
 	if err != nil {
 		return err
 	}
+	counts := usageapi.Merge(reports...)
 	page := list.NewPage[usageapi.Count](at)
 	page.Size = len(counts)
 	first := min(at.Offset, len(counts))
@@ -56,8 +60,8 @@ func (h handlers) answerUsage(c *fiber.Ctx, tenant id.ID) error {
 	})
 }
 
-// countsOf adds up what the services have counted.
-func (h handlers) countsOf(ctx context.Context, query usageapi.Query) ([]usageapi.Count, error) {
+// reports returns what the services have counted.
+func (h handlers) reports(ctx context.Context, query usageapi.Query) ([]usageapi.Report, error) {
 	reports := make([]usageapi.Report, len(h.Usage))
 	for i, service := range h.Usage {
 		var err error
@@ -65,5 +69,5 @@ func (h handlers) countsOf(ctx context.Context, query usageapi.Query) ([]usageap
 			return nil, err
 		}
 	}
-	return usageapi.Merge(reports...), nil
+	return reports, nil
 }

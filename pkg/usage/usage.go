@@ -183,18 +183,14 @@ func Read(ctx context.Context, db pg.Querier, in usageapi.Query) (report usageap
 	if in.By == usageapi.Hour {
 		span = usageapi.Hour
 	}
-	var tenant *id.ID
-	if !in.Tenant.IsZero() {
-		tenant = &in.Tenant
-	}
 	report.Counts, err = pg.All[usageapi.Count](ctx, db, `SELECT tenant_id, date_trunc($5, starts_at, 'UTC') AS since,
 			coalesce(sum(n) FILTER (WHERE what = 'login'), 0)::bigint AS logins,
 			coalesce(sum(n) FILTER (WHERE what LIKE 'failed %'), 0)::bigint AS failed_logins,
 			coalesce(sum(n) FILTER (WHERE what = 'mail'), 0)::bigint AS mails,
 			coalesce(sum(n) FILTER (WHERE what = 'text'), 0)::bigint AS texts
-		FROM usage_counts WHERE ($1::uuid IS NULL OR tenant_id = $1) AND span = $2 AND starts_at >= $3 AND starts_at < $4
+		FROM usage_counts WHERE ($1::uuid[] IS NULL OR tenant_id = ANY ($1)) AND span = $2 AND starts_at >= $3 AND starts_at < $4
 		GROUP BY 1, 2 ORDER BY 2 DESC, 1 LIMIT $6`,
-		pg.CustomPlan, tenant, span, in.From, in.Until, trunc, usageapi.MaxCounts+1)
+		pg.CustomPlan, in.Tenants, span, in.From, in.Until, trunc, usageapi.MaxCounts+1)
 	if err == nil && len(report.Counts) > usageapi.MaxCounts {
 		return usageapi.Report{}, apierr.ParameterInvalid.Because("this is more than %d rows; ask for one tenant, for fewer days, or by "+
 			"month", usageapi.MaxCounts)

@@ -158,6 +158,7 @@ func TestStandalone(t *testing.T) {
 	while("its dead letters are listed, retried and dropped", deadLettersAreResolved)
 	while("failed logins are found and explained", failedLoginsAreFoundAndExplained)
 	while("operators look tenants up, and suspend them", operatorsLookTenantsUp)
+	while("operators create a tenant and delete it", operatorsCreateAndDeleteATenant)
 	while("a backup of it is restored", aBackupOfARunningProcessIsRestored)
 	while("a backup that fails leaves nothing", aBackupThatFailsLeavesNothing)
 	p.stop()

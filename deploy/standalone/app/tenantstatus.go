@@ -41,6 +41,9 @@ func (c operatorConfig) name() string {
 	return cmp.Or(current.Username, current.Uid)
 }
 
+// OperatorName returns who gives a command, as the record of operators names him.
+func OperatorName(source *env.Source) string { return env.Load[operatorConfig](source).name() }
+
 // tenantStatusConfig is what SuspendTenant, ResumeTenant and OperatorEvents read.
 type tenantStatusConfig struct {
 	Directory secure.Secret `env:"DIRECTORY_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the directory service"`

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,14 +19,19 @@ import (
 	"github.com/doorward/doorward/pkg/usage"
 	application "github.com/doorward/doorward/services/application/store"
 	directory "github.com/doorward/doorward/services/directory/store"
+	idsite "github.com/doorward/doorward/services/idsite/store"
+	mfa "github.com/doorward/doorward/services/mfa/store"
 	notification "github.com/doorward/doorward/services/notification/store"
+	oauth "github.com/doorward/doorward/services/oauth/store"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // migrated migrates what the commands read.
 func migrated(ctx context.Context, url string) error {
-	for _, config := range []func(secure.Secret) pg.Config{directory.Config, application.Config, notification.Config} {
+	for _, config := range []func(secure.Secret) pg.Config{
+		directory.Config, application.Config, notification.Config, oauth.Config, mfa.Config, idsite.Config,
+	} {
 		db, err := pg.Open(ctx, config(secure.Secret(url)))
 		if err != nil {
 			return err
@@ -96,4 +103,50 @@ func TestTheUsageOfTenants(t *testing.T) {
 	if err := Usage(t.Context(), source(url), UsageQuery{Tenant: "none"}, false, new(bytes.Buffer)); err == nil || errors.Is(err, app.ErrUsage) {
 		t.Errorf("the usage of an unknown tenant returns %v", err)
 	}
+}
+
+// A tenant is listed and shown, and deleted by an operator who has confirmed that; it is resumed within its grace.
+func TestTenantsAreListedShownAndDeleted(t *testing.T) {
+	t.Parallel()
+	url, tenant := deploymentOfTest(t)
+	run := func(want string, command func(out io.Writer) error) {
+		t.Helper()
+		var out bytes.Buffer
+		if err := command(&out); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("the command writes %q, %v, want %q", out.String(), err, want)
+		}
+	}
+	run("calm-otter "+tenant.ID.String()+" ENABLED 0 0 0 Calm Otter\n", func(out io.Writer) error {
+		return List(t.Context(), source(url), "calm", "enabled", false, out)
+	})
+	for _, name := range []string{"calm-otter", tenant.ID.String(), "calm otter"} {
+		run(`"key": "calm-otter"`, func(out io.Writer) error { return Show(t.Context(), source(url), name, out) })
+	}
+	if err := Show(t.Context(), source(url), "none", io.Discard); err == nil {
+		t.Error("a tenant that is not there is shown")
+	}
+	remove := func(in Deletion, typed io.Reader) (string, error) {
+		var out bytes.Buffer
+		err := Delete(t.Context(), source(url), in, typed, false, &out)
+		return out.String(), err
+	}
+	in := Deletion{Tenant: "calm-otter", Reason: "left", Grace: "P7D"}
+	if _, err := remove(in, nil); !errors.Is(err, app.ErrUsage) {
+		t.Errorf("off a terminal the deletion returns %v, want a usage error", err)
+	}
+	if _, err := remove(Deletion{Tenant: "calm-otter", Grace: "P7D", Confirmed: true}, nil); !errors.Is(err, app.ErrUsage) {
+		t.Errorf("without a reason the deletion returns %v, want a usage error", err)
+	}
+	if _, err := remove(in, strings.NewReader("blue-river\n")); err == nil || errors.Is(err, app.ErrUsage) {
+		t.Errorf("with another key typed the deletion returns %v", err)
+	}
+	if out, err := remove(in, strings.NewReader("calm-otter\n")); err != nil || !strings.Contains(out, "calm-otter: DELETING until ") {
+		t.Errorf("the deletion writes %q, %v", out, err)
+	}
+	run("calm-otter: ENABLED\n", func(out io.Writer) error {
+		return app.ResumeTenant(t.Context(), source(url), "calm-otter", false, out)
+	})
+	run(" tenant delete left", func(out io.Writer) error {
+		return app.OperatorEvents(t.Context(), source(url), "calm-otter", "1d", false, out)
+	})
 }

@@ -33,10 +33,10 @@ const MaxCounts = 50_000
 
 // Query says which counts are asked for.
 type Query struct {
-	Tenant id.ID     `json:"tenant,omitzero"` // zero: of all tenants
-	From   time.Time `json:"from"`            // inclusive
-	Until  time.Time `json:"until"`           // exclusive
-	By     string    `json:"by"`              // Hour, Day or Month
+	Tenants []id.ID   `json:"tenants,omitempty"` // none: of all tenants
+	From    time.Time `json:"from"`              // inclusive
+	Until   time.Time `json:"until"`             // exclusive
+	By      string    `json:"by"`                // Hour, Day or Month
 }
 
 // Report is what a service has counted.
@@ -65,8 +65,8 @@ const defaultDays = 30
 
 // ParseQuery returns the query of parameters as texts: two days, both inclusive, and Hour, Day or Month. It returns
 // apierr.ParameterInvalid, and apierr.RangeReversed.
-func ParseQuery(tenant id.ID, from, to, by string, now time.Time) (Query, error) {
-	q := Query{Tenant: tenant, By: cmp.Or(by, Day), Until: now.UTC().Truncate(24*time.Hour).AddDate(0, 0, 1)}
+func ParseQuery(from, to, by string, now time.Time) (Query, error) {
+	q := Query{By: cmp.Or(by, Day), Until: now.UTC().Truncate(24*time.Hour).AddDate(0, 0, 1)}
 	if !slices.Contains([]string{Hour, Day, Month}, q.By) {
 		return q, apierr.ParameterInvalid.Because("by is hour, day or month, not %q", by)
 	}
@@ -99,6 +99,18 @@ func parseDay(name, text string) (time.Time, error) {
 		return day, apierr.ParameterInvalid.Because("%s is a day such as 2026-11-27, not %q", name, text)
 	}
 	return day, nil
+}
+
+// Totals adds up what several services have counted of each tenant.
+func Totals(reports ...Report) map[id.ID]Count {
+	sums := map[id.ID]Count{}
+	for _, c := range Merge(reports...) {
+		sum := sums[c.Tenant]
+		sum.Logins, sum.FailedLogins = sum.Logins+c.Logins, sum.FailedLogins+c.FailedLogins
+		sum.Mails, sum.Texts = sum.Mails+c.Mails, sum.Texts+c.Texts
+		sums[c.Tenant] = sum
+	}
+	return sums
 }
 
 // Merge adds up what several services have counted, the newest first, then by tenant.
