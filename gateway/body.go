@@ -11,6 +11,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"github.com/doorward/doorward/gateway/connection"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rest"
@@ -223,8 +224,8 @@ func (g *Gateway) skipBody(rc *requestContext) {
 // closeAfterAnswer closes the connection when the client, which may still be sending, has the answer.
 func closeAfterAnswer(rc *requestContext) {
 	rc.Context().SetConnectionClose()
-	if c, ok := rc.Context().Conn().(*conn); ok {
-		c.linger()
+	if c, ok := rc.Context().Conn().(*connection.Conn); ok {
+		c.Linger()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"testing"
 
+	"github.com/doorward/doorward/gateway/domaincertificate"
 	"github.com/doorward/doorward/pkg/api/idsiteapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/secure"
@@ -38,9 +39,9 @@ func TestACustomDomainHasItsOwnCertificate(t *testing.T) {
 	pair := [2]string{chain, key}
 	idsite := &fakeIDSite{ring: ring, pairs: map[string][2]string{"login.example.test": pair, "id.example.test": pair, "x.apps.example.test": pair}}
 	g := &Gateway{hostname: "id.example.test", cfg: Config{ClientSuffix: "apps.example.test"}}
-	c := newDomainCertificates(idsite, secure.Keyrings{ring}, g.isDeploymentHost)
+	c := domaincertificate.New(idsite, secure.Keyrings{ring}, g.isDeploymentHost)
 	for range 3 {
-		found := c.forHandshake(&tls.ClientHelloInfo{ServerName: "Login.Example.test"})
+		found := c.ForHandshake(&tls.ClientHelloInfo{ServerName: "Login.Example.test"})
 		if found == nil || string(found.Certificate[0]) != string(certificate.Certificate[0]) {
 			t.Fatalf("the certificate is %v", found)
 		}
@@ -50,7 +51,7 @@ func TestACustomDomainHasItsOwnCertificate(t *testing.T) {
 	}
 	for _, name := range []string{"other.example.test", "", "localhost", "calm-otter.id.localhost",
 		"id.example.test", "ID.example.test", "x.apps.example.test", "apps.example.test"} {
-		if found := c.forHandshake(&tls.ClientHelloInfo{ServerName: name}); found != nil {
+		if found := c.ForHandshake(&tls.ClientHelloInfo{ServerName: name}); found != nil {
 			t.Errorf("%q has %v", name, found)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
 
+	"github.com/doorward/doorward/gateway/connection"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/rest"
@@ -39,8 +40,8 @@ func (g *Gateway) handleError(c *fiber.Ctx, err error) error {
 		case fiber.StatusRequestHeaderFieldsTooLarge:
 			err = g.refusals.countAs("too_large", apierr.TooLarge.Because("the headers are too large"))
 		}
-		if conn, ok := c.Context().Conn().(*conn); ok {
-			conn.linger()
+		if conn, ok := c.Context().Conn().(*connection.Conn); ok {
+			conn.Linger()
 			_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout)) // the deadline of the last answer would still apply
 		}
 		c.Set(g.requestHeader, g.newRequestID(c))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/doorward/doorward/gateway/expansion"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/rest"
 )
@@ -317,11 +318,11 @@ func TestExpansionIsBounded(t *testing.T) {
 	var a answer
 	var group sync.WaitGroup
 	group.Go(func() { a = s.get(t, "/v1/directories/D1/accounts?expand="+strings.Join(names[:5], ",")) })
-	eventually(t, "the first are fetched", func() bool { return running.Load() >= maxFetching })
+	eventually(t, "the first are fetched", func() bool { return running.Load() >= expansion.MaxFetching })
 	for range 50 { // time in which more could be
 		s.get(t, "/v1/applications/1").want(200)
 	}
-	if n := running.Load(); n != maxFetching {
+	if n := running.Load(); n != expansion.MaxFetching {
 		t.Errorf("%d are fetched at a time", n)
 	}
 	close(gate)

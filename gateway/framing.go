@@ -7,6 +7,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"github.com/doorward/doorward/gateway/connection"
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
@@ -15,7 +16,7 @@ import (
 // refuses a compressed body, because the limits are those of the decompressed size.
 func (g *Gateway) checkFraming(rc *requestContext) error {
 	h := &rc.Request().Header
-	if c, ok := rc.Context().Conn().(*conn); !wellFramed(h) || ok && c.headerWatcher.foldedLine {
+	if c, ok := rc.Context().Conn().(*connection.Conn); !wellFramed(h) || ok && c.HasFoldedLine() {
 		rc.Context().SetConnectionClose()
 		return apierr.BadRequest.Because("the headers are ambiguous: send one Host, a name with or without a port, one of " +
 			"Content-Length and Transfer-Encoding: chunked, no blank in the name of a header, no folded lines, no bare carriage return " +

@@ -5,49 +5,15 @@ import (
 	"bytes"
 	"encoding/base64"
 	"net/http"
-	"net/url"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/doorward/doorward/gateway/connection"
 	"github.com/doorward/doorward/gateway/requestpath"
 	"github.com/doorward/doorward/pkg/rpc"
 )
-
-// What was accepted of an expand query means what it says, and no more.
-func FuzzExpand(f *testing.F) {
-	for _, seed := range []string{"tenant", "tenant,groups(offset:0,limit:10)", "groups(limit:1) , tenant", "(", ")", ",", "a(b(c))", "groups(offset:-1)", "tenant()", "groups(limit:99999999999999999999)", "\x00", "tenant\xff"} {
-		f.Add(seed)
-	}
-	allowed := []expandable{{"tenant", false}, {"groups", true}, {"directory", true}}
-	names := []string{"tenant", "groups", "directory"}
-	f.Fuzz(func(t *testing.T, text string) {
-		all, err := parseExpansions(text, allowed)
-		if err != nil {
-			return
-		}
-		if len(all) == 0 || len(all) > len(allowed) {
-			t.Fatalf("%q returns %d names", text, len(all))
-		}
-		var again []string
-		for _, e := range all {
-			query, err := url.ParseQuery(e.page)
-			if !slices.Contains(names, e.name) || !strings.Contains(text, e.name) || err != nil || len(query) > 2 || e.name == "tenant" && e.page != "" {
-				t.Fatalf("%q returns %+v", text, e)
-			}
-			page := strings.NewReplacer("=", ":", "&", ",").Replace(e.page)
-			if page != "" {
-				page = "(" + page + ")"
-			}
-			again = append(again, e.name+page)
-		}
-		if second, err := parseExpansions(strings.Join(again, ","), allowed); err != nil || !slices.Equal(all, second) {
-			t.Fatalf("%q returns %v, read again %v, %v", text, all, second, err)
-		}
-	})
-}
 
 // An Authorization header is refused or is exactly an id, a colon and a secret.
 func FuzzAuthorization(f *testing.F) {
@@ -187,9 +153,9 @@ func FuzzFrame(f *testing.F) {
 	f.Fuzz(func(t *testing.T, headers string) {
 		text := "POST /v1/accounts/1 HTTP/1.1\r\n" + headers + "\r\n\r\n"
 		var ours fasthttp.RequestHeader
-		watched := newHeaderWatcher
-		watched.watch([]byte(text))
-		if ours.Read(bufio.NewReader(strings.NewReader(text))) != nil || !wellFramed(&ours) || watched.foldedLine {
+		watched := connection.NewHeaderWatcher()
+		watched.Watch([]byte(text))
+		if ours.Read(bufio.NewReader(strings.NewReader(text))) != nil || !wellFramed(&ours) || watched.FoldedLine {
 			return
 		}
 		theirs, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text)))

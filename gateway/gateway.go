@@ -16,6 +16,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/doorward/doorward/gateway/domaincertificate"
+	"github.com/doorward/doorward/gateway/expansion"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/idsiteapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
@@ -72,7 +74,7 @@ type Gateway struct {
 	cfg                Config
 	router             *router
 	apiKeys            *apiKeyCache
-	domainCertificates *domainCertificates // certificates of tenants' own domains; nil without the idsite service
+	domainCertificates *domaincertificate.Certificates // certificates of tenants' own domains; nil without the idsite service
 	refusals           *refusalCounter
 	middlewares        []middleware
 	reference          func() (map[string]referenceFile, error) // the pages of /docs and /openapi.json, made at the first use
@@ -110,7 +112,7 @@ type requestContext struct {
 	caller         caller.Caller
 	signedCaller   string // caller, signed, as the header Doorward-Caller
 	parameters     gatewayParameters
-	expansions     []expansion
+	expansions     []expansion.Expansion
 	acquiredLimits [4]subject // the limits that the request has acquired
 	acquiredCount  int        // number of acquiredLimits
 	body           []byte     // empty until it is read
@@ -148,7 +150,7 @@ func New(cfg Config) (*Gateway, error) {
 	})
 	if site := cfg.Upstreams["idsite"]; site != nil && cfg.Common.Shared != nil {
 		idsite := idsiteapi.Client(rpc.Peer{Upstream: site, Signer: cfg.Common.Signer})
-		g.domainCertificates = newDomainCertificates(idsite, cfg.Common.Shared, g.isDeploymentHost)
+		g.domainCertificates = domaincertificate.New(idsite, cfg.Common.Shared, g.isDeploymentHost)
 	}
 	g.apiKeys = newAPIKeyCache(cfg.Keys, cfg.Feeds, g.Limiter, cfg.Common.Now)
 	g.middlewares = []middleware{

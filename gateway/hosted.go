@@ -69,7 +69,7 @@ func hostname(host []byte) string {
 }
 
 // isDeploymentHost reports whether a host is that of the base URL or of a Client API. Such hosts
-// have the certificate of the deployment (domaincertificate.go).
+// have the certificate of the deployment (package domaincertificate).
 func (g *Gateway) isDeploymentHost(host string) bool {
 	return host == g.hostname || g.cfg.ClientSuffix != "" && strings.HasSuffix("."+host, "."+g.cfg.ClientSuffix)
 }

@@ -123,7 +123,7 @@ func tooFast(kind byte, limit Limit, wait time.Duration) *limitError {
 // Limiter is the rate limiter and concurrency limiter: it refuses requests with 429 and Retry-After
 // (throttling). It counts the requests of each subject in this process, exactly; Sync in
 // limitsync.go shares the counters with the other gateways through Redis. Failed logins have a
-// limit of their own: services/application/throttle.go.
+// limit of their own: services/application/throttle/throttle.go.
 type Limiter struct {
 	instanceID    [16]byte // identifies this gateway among the others; random
 	now           func() time.Time

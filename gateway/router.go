@@ -11,6 +11,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"github.com/doorward/doorward/gateway/expansion"
 	"github.com/doorward/doorward/gateway/requestpath"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/rest"
@@ -48,20 +49,14 @@ type route struct {
 	methods    []string
 	allow      string // the same, as the header Allow
 	access     access
-	endUsers   bool            // logs an end user in: such requests have a rate limit of their own
-	agentKeys  bool            // accepts the API keys of the LDAP agent that the path names
-	services   []string        // names; a request is sent to one after the other until one does not answer 404
-	upstreams  []*rpc.Upstream // where the services are
-	page       page            // a page of the gateway itself, in place of services
-	collection bool            // a GET returns a page of items
-	expandable []expandable    // links of the answer that can be expanded
-	apiKeys    bool            // the answer has API keys, whose secrets can be encrypted
-}
-
-// expandable is a link that can be expanded.
-type expandable struct {
-	name       string
-	collection bool // the link is to a collection, and may be expanded with offset and limit
+	endUsers   bool             // logs an end user in: such requests have a rate limit of their own
+	agentKeys  bool             // accepts the API keys of the LDAP agent that the path names
+	services   []string         // names; a request is sent to one after the other until one does not answer 404
+	upstreams  []*rpc.Upstream  // where the services are
+	page       page             // a page of the gateway itself, in place of services
+	collection bool             // a GET returns a page of items
+	expandable []expansion.Link // links of the answer that can be expanded
+	apiKeys    bool             // the answer has API keys, whose secrets can be encrypted
 }
 
 // offers reports whether the route allows an HTTP method.
@@ -70,11 +65,11 @@ func (r *route) offers(method string) bool { return slices.Contains(r.methods, m
 // parsedRoutes is the route table of routes.go, parsed, in the order of its lines. A line with
 // braces becomes several routes.
 var parsedRoutes = sync.OnceValue(func() []route {
-	links := map[string][]expandable{"-": nil}
+	links := map[string][]expansion.Link{"-": nil}
 	for line := range rows(expandableLinks) {
 		for _, name := range line[1:] {
 			single := strings.Trim(name, "[]")
-			links[line[0]] = append(links[line[0]], expandable{single, single != name})
+			links[line[0]] = append(links[line[0]], expansion.Link{Name: single, Collection: single != name})
 		}
 	}
 	pages := ownPages()

@@ -142,6 +142,8 @@ GPD key     /v1/{tenants,directories,groups,accounts}/:id/customData      direct
 --D key     /v1/{tenants,directories,groups,accounts}/:id/customData/:key directory   -
 GPD key     /v1/{applications,organizations}/:id/customData               application -
 --D key     /v1/{applications,organizations}/:id/customData/:key          application -
+GPD key     /v1/openIdClients/:id/customData                         oauth         -
+--D key     /v1/openIdClients/:id/customData/:key                    oauth         -
 
 G-- key     /v1/samlPolicies/:id                                     application   samlPolicy
 G-- key     /v1/samlServiceProviders/:id                             application   -
@@ -198,7 +200,7 @@ G-D private /_mailbox/*                                              mailbox    
 
 // expandableLinks lists, for each kind of resource, the links that a client may name in the
 // query expand= (expand.go). Links to a collection are in brackets: a client may add an offset
-// and a limit to their names. Any other name is refused (expandquery.go).
+// and a limit to their names. Any other name is refused (package expansion).
 const expandableLinks = `
 tenant                          [applications] [directories] [organizations] [accounts] [groups] [agents] [idSites] [smtpServers] [phones]
 tenant                          [registeredSamlServiceProviders] customData [signingKeys] openIdSettings
@@ -216,7 +218,7 @@ oAuthPolicy                     tenant application
 signingKey                      tenant
 openIdSettings                  tenant
 openIdProvider                  tenant application
-openIdClient                    tenant application
+openIdClient                    tenant application customData
 webConfig                       tenant application signingApiKey
 directory                       tenant [accounts] [groups] provider customData passwordPolicy accountCreationPolicy accountSchema
 directory                       [applicationMappings] [organizations] [organizationMappings]

@@ -205,7 +205,7 @@ func TestTheLeastPackagesReachNoServerAndNoDatabase(t *testing.T) {
 const mostLines = 3500
 
 // larger are the packages that have more, and how many they may have. No package is added.
-var larger = map[string]int{"gateway": 4005, "services/directory/store": 3649, "services/application": 3607}
+var larger = map[string]int{"services/directory/store": 3649}
 
 func TestNoPackageIsTooLarge(t *testing.T) {
 	lines := map[string]int{}

@@ -389,7 +389,14 @@ func TestAClientLogsAUserOut(t *testing.T) {
 			return url.Values{"id_token_hint": {hint}, "post_logout_redirect_uri": {"https://shop.localhost/bye?foo=bar"}}
 		}, http.StatusBadRequest, "", false},
 		"with a changed hint": {func(hint string) url.Values { return url.Values{"id_token_hint": {hint + "x"}} }, http.StatusBadRequest, "", false},
-		"without parameters":  {func(string) url.Values { return nil }, http.StatusOK, "", false},
+		"with an unsigned hint": {func(hint string) url.Values {
+			parts := strings.Split(hint, ".")
+			return url.Values{"id_token_hint": {"eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0." + parts[1] + "."}}
+		}, http.StatusBadRequest, "", false},
+		"with an address and no hint": {func(string) url.Values {
+			return url.Values{"post_logout_redirect_uri": {"https://shop.localhost/bye"}, "state": {state}}
+		}, http.StatusBadRequest, "", false},
+		"without parameters": {func(string) url.Values { return nil }, http.StatusOK, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, browser := *party, client.Browser()

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -123,6 +124,11 @@ func IsLoginRefusal(err error) bool {
 // IsRefusal reports whether err refuses a request for a reason of its client: a status below 500. It is
 // false for nil, and for a failure of the server, which says nothing about the request.
 func IsRefusal(err error) bool { return err != nil && From(err).Status < 500 }
+
+// IsOneOf reports whether err is one of some refusals.
+func IsOneOf(err error, refusals []error) bool {
+	return slices.ContainsFunc(refusals, func(refusal error) bool { return errors.Is(err, refusal) })
+}
 
 // From returns the *Error that err wraps, Internal for any other error, and nil for nil. Work that has
 // taken longer than its context allows is Unavailable, because the request can be repeated: the

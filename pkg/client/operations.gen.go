@@ -1119,6 +1119,26 @@ func (c *Client) DeleteOrganizationCustomDataMember(ctx context.Context, organiz
 	return call0(ctx, c, http.MethodDelete, at("organizations", organization, "customData", key), nil, query)
 }
 
+// GetOpenIdClientCustomData: Read the custom data of the client.
+func (c *Client) GetOpenIdClientCustomData(ctx context.Context, openIdClient string, query ...url.Values) (*CustomData, error) {
+	return call[CustomData](ctx, c, http.MethodGet, at("openIdClients", openIdClient, "customData"), nil, query)
+}
+
+// MergeOpenIdClientCustomData: Merge members into the custom data of the client.
+func (c *Client) MergeOpenIdClientCustomData(ctx context.Context, openIdClient string, body CustomDataChange, query ...url.Values) (*CustomData, error) {
+	return call[CustomData](ctx, c, http.MethodPost, at("openIdClients", openIdClient, "customData"), body, query)
+}
+
+// ClearOpenIdClientCustomData: Remove all custom data of the client.
+func (c *Client) ClearOpenIdClientCustomData(ctx context.Context, openIdClient string, query ...url.Values) error {
+	return call0(ctx, c, http.MethodDelete, at("openIdClients", openIdClient, "customData"), nil, query)
+}
+
+// DeleteOpenIdClientCustomDataMember: Remove one member of the custom data of the client.
+func (c *Client) DeleteOpenIdClientCustomDataMember(ctx context.Context, openIdClient string, key string, query ...url.Values) error {
+	return call0(ctx, c, http.MethodDelete, at("openIdClients", openIdClient, "customData", key), nil, query)
+}
+
 // GetAccountCustomData: Read the custom data of the account.
 func (c *Client) GetAccountCustomData(ctx context.Context, account string, query ...url.Values) (*CustomData, error) {
 	return call[CustomData](ctx, c, http.MethodGet, at("accounts", account, "customData"), nil, query)

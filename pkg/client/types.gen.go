@@ -2070,6 +2070,9 @@ type NewOpenIdClient struct {
 	// Contacts Shown at consent.
 	Contacts *[]string `json:"contacts,omitempty"`
 
+	// CustomData Members of your own choice, merged into those that are there: a member that is sent replaces the former one whole. Names have 1 to 255 characters of `0-9 A-Z a-z _ -`, do not begin with a dash, and are none of `href`, `createdAt`, `modifiedAt`, `meta`, `spMeta`, `spmeta`, `ionmeta`, `ionMeta`. At most 10 MB and 50,000 members in all levels.
+	CustomData *CustomDataChange `json:"customData,omitempty"`
+
 	// DefaultAcrValues `acr_values` of a request without them.
 	DefaultAcrValues *[]string `json:"defaultAcrValues,omitempty"`
 
@@ -2533,6 +2536,9 @@ type OAuthPolicy struct {
 
 	// TokenEndpoint A link to a resource.
 	TokenEndpoint *Link `json:"tokenEndpoint,omitempty"`
+
+	// TokenSigning What signs the tokens: the secret of an API key, or a signing key of the tenant, by which APIs verify them without a secret.
+	TokenSigning string `json:"tokenSigning"`
 }
 
 // OAuthPolicyChange The members that change; what is absent stays.
@@ -2545,6 +2551,9 @@ type OAuthPolicyChange struct {
 
 	// RevokeTokensOnPasswordChange Whether a password that an administrator sets ends the account's tokens.
 	RevokeTokensOnPasswordChange *bool `json:"revokeTokensOnPasswordChange,omitempty"`
+
+	// TokenSigning What signs the tokens: the secret of an API key, or a signing key of the tenant, by which APIs verify them without a secret.
+	TokenSigning *string `json:"tokenSigning,omitempty"`
 }
 
 // OpenIdClient A program whose users the application logs in, or that has tokens of its own (relying party).
@@ -2581,6 +2590,9 @@ type OpenIdClient struct {
 
 	// CreatedAt When it was created, in UTC.
 	CreatedAt CreatedAt `json:"createdAt"`
+
+	// CustomData Data of your own choice: besides the three members below, whatever was stored.
+	CustomData *CustomData `json:"customData,omitempty"`
 
 	// DefaultAcrValues `acr_values` of a request without them.
 	DefaultAcrValues []string `json:"defaultAcrValues"`
@@ -2725,6 +2737,9 @@ type OpenIdClientChange struct {
 
 	// Contacts Shown at consent.
 	Contacts *[]string `json:"contacts,omitempty"`
+
+	// CustomData Members of your own choice, merged into those that are there: a member that is sent replaces the former one whole. Names have 1 to 255 characters of `0-9 A-Z a-z _ -`, do not begin with a dash, and are none of `href`, `createdAt`, `modifiedAt`, `meta`, `spMeta`, `spmeta`, `ionmeta`, `ionMeta`. At most 10 MB and 50,000 members in all levels.
+	CustomData *CustomDataChange `json:"customData,omitempty"`
 
 	// DefaultAcrValues `acr_values` of a request without them.
 	DefaultAcrValues *[]string `json:"defaultAcrValues,omitempty"`

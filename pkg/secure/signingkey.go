@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/go-jose/go-jose/v4"
@@ -88,10 +89,11 @@ func (k SigningKey) JWK() (json.RawMessage, error) {
 	return jose.JSONWebKey{Key: k.signer.Public(), KeyID: k.id, Algorithm: k.algorithm, Use: "sig"}.MarshalJSON()
 }
 
-// Sign returns the JWT of claims, whose header has the kid, the alg and the given typ.
-func (k SigningKey) Sign(typ string, claims Claims) (Secret, error) {
+// Sign returns the JWT of claims, whose header has the kid, the alg and the given members, such as typ.
+func (k SigningKey) Sign(header map[string]any, claims Claims) (Secret, error) {
 	token := jwt.NewWithClaims(signingMethods[k.algorithm], claims)
-	token.Header["typ"], token.Header["kid"] = typ, k.id
+	maps.Copy(token.Header, header)
+	token.Header["kid"] = k.id
 	text, err := token.SignedString(k.signer)
 	return Secret(text), err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/application/store"
+	"github.com/doorward/doorward/services/application/throttle"
 )
 
 // Explanation says what a login attempt would do, and why (explain=true, a dry run). It is only
@@ -31,9 +32,9 @@ type Explanation struct {
 	Linking       ExplainedLinking
 }
 
-// ExplainedThrottle says what the lockout after failed logins makes of the attempt (throttle.go).
+// ExplainedThrottle says what the lockout after failed logins makes of the attempt (package throttle).
 type ExplainedThrottle struct {
-	Limit string // that refuses the attempt, one of limitNames; empty: none
+	Limit string // that refuses the attempt, LOGIN_AND_ADDRESS, LOGIN or ADDRESS; empty: none
 	Until time.Time
 	Known bool // the login name has succeeded at the address, so that only its own failures there count
 	// Counters are those of the login name, at whatever address, and of the address.
@@ -45,7 +46,7 @@ const maxExplainedCounters = 100
 
 // ExplainedCounter is a counter of failed logins with its window.
 type ExplainedCounter struct {
-	Limit    string // one of limitNames
+	Limit    string // LOGIN_AND_ADDRESS, LOGIN or ADDRESS
 	Failures int
 	Most     int
 	EndsAt   time.Time
@@ -124,11 +125,11 @@ func (s *Service) explain(ctx context.Context, application directoryapi.Ref, c c
 		err = apierr.NoSuchAccount.Because("the application is disabled; the attempt itself answers as for an unknown login")
 	} else if order, err = s.narrowLoginOrder(ctx, application, order, c.where); err == nil {
 		err = s.explainPassword(ctx, &e, application, order)
-		if err == nil || isOneOf(err, refusalsBeforePassword) {
+		if err == nil || apierr.IsOneOf(err, refusalsBeforePassword) {
 			err = s.explainThrottle(ctx, &e, application, err)
 		}
 	}
-	if isOneOf(err, refusalsBeforePassword) {
+	if apierr.IsOneOf(err, refusalsBeforePassword) {
 		e.Refusal, err = apierr.From(err), nil
 	}
 	if err == nil {
@@ -144,12 +145,8 @@ var (
 		apierr.NoSuchAccount, apierr.NoStores, apierr.OrgNoStores, apierr.NotMapped, apierr.OrganizationDisabled,
 		apierr.TooMany,
 	}
-	refusalsOfLinkedAccount = append(slices.Clip(refusalsAfterPassword), apierr.NoSuchAccount)
+	refusalsOfLinkedAccount = append(slices.Clip(throttle.AfterPassword), apierr.NoSuchAccount)
 )
-
-func isOneOf(err error, refusals []error) bool {
-	return slices.ContainsFunc(refusals, func(refusal error) bool { return errors.Is(err, refusal) })
-}
 
 // explainPassword explains in which store the account is found, and why the account would be
 // refused after the right password. It returns apierr.NoSuchAccount when no store has the login
@@ -180,28 +177,26 @@ func (s *Service) explainPassword(ctx context.Context, e *Explanation, applicati
 // explainThrottle explains the counters of failed logins. It returns the error of the limit that refuses the attempt,
 // else the refusal by the account stores.
 func (s *Service) explainThrottle(ctx context.Context, e *Explanation, application directoryapi.Ref, refusal error) error {
-	a := s.newAttempt(ctx, application, e.Login)
-	counters, err := s.store.LoginCounters(ctx, application.Tenant, a.loginAndIP)
+	a := s.throttle.NewAttempt(ctx, application, e.Login)
+	counters, err := s.store.LoginCounters(ctx, application.Tenant, a.Pair)
 	if err != nil {
 		return err
 	}
-	a.known = s.isKnown(a, counters)
-	e.Throttle.Known = a.known
-	current, err := s.store.CurrentCounters(ctx, application.Tenant, a.loginAndIP, s.now(), maxExplainedCounters)
+	current, err := s.store.CurrentCounters(ctx, application.Tenant, a.Pair, s.now(), maxExplainedCounters)
 	if err != nil {
 		return err
 	}
 	for _, c := range current {
 		e.Throttle.Counters = append(e.Throttle.Counters, ExplainedCounter{
-			Limit: limitNames[a.limitResult(c.LoginCounterKey)], Failures: c.Failures, Most: c.FailureLimit, EndsAt: c.EndsAt,
+			Limit: a.LimitName(c.LoginCounterKey), Failures: c.Failures, Most: c.FailureLimit, EndsAt: c.EndsAt,
 		})
 	}
-	result, until := a.reachedLimit(counters, s.now())
-	if result == "" {
+	e.Throttle.Limit, e.Throttle.Known, err = s.throttle.Explain(&a, counters)
+	if err == nil {
 		return refusal
 	}
-	e.Throttle.Limit, e.Throttle.Until = limitNames[result], until
-	return s.limitError(result, until)
+	e.Throttle.Until = a.Until
+	return err
 }
 
 // consultedStores returns the account stores in the order of login, with the outcome of the
@@ -256,7 +251,7 @@ func (s *Service) explainLinking(ctx context.Context, e *Explanation, applicatio
 		return nil
 	}
 	linked, err := s.findLinkedAccount(ctx, order.Linking, e.Found.Account, true)
-	if isOneOf(err, refusalsOfLinkedAccount) {
+	if apierr.IsOneOf(err, refusalsOfLinkedAccount) {
 		l.Outcome, l.Refusal, l.Reason = linksRefused, apierr.From(err), "links lead to an account that may not log in"
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/application/store"
+	"github.com/doorward/doorward/services/application/throttle"
 )
 
 const (
@@ -24,7 +25,7 @@ type failedLogin struct {
 	ctx         context.Context // of the login, without its end
 	application directoryapi.Ref
 	login       string
-	attempt     attempt
+	attempt     throttle.Attempt
 	at          time.Time
 	code        int
 }
@@ -32,7 +33,7 @@ type failedLogin struct {
 // noteFailure hands a failed login to the worker, which writes its line of the audit log and its row. The login does not
 // wait for that: its time must not tell whether the login name has an account (user enumeration), and a login that a
 // limit refuses must stay cheap.
-func (s *Service) noteFailure(ctx context.Context, application directoryapi.Ref, login string, a attempt, err error) {
+func (s *Service) noteFailure(ctx context.Context, application directoryapi.Ref, login string, a throttle.Attempt, err error) {
 	f := failedLogin{
 		ctx: context.WithoutCancel(ctx), application: application, login: login, attempt: a, at: s.now(), code: apierr.From(err).Code,
 	}
@@ -86,8 +87,8 @@ func (s *Service) recordFailedLogin(f failedLogin) {
 	if network := caller.From(f.ctx).Address; network.IsValid() {
 		row.Address = network.String()
 	}
-	if f.attempt.refusedBy != "" {
-		row.LoginLimit, row.Until = &f.attempt.refusedBy, &f.attempt.until
+	if f.attempt.RefusedBy != "" {
+		row.LoginLimit, row.Until = &f.attempt.RefusedBy, &f.attempt.Until
 	}
 	err = s.store.Tx(f.ctx, func(tx *store.Tx) error { return tx.RecordFailedLogin(f.ctx, row) })
 	if err != nil {
@@ -98,11 +99,11 @@ func (s *Service) recordFailedLogin(f failedLogin) {
 // accountOf returns the account whose password the login was compared with, or would have been, and no account where
 // no account store has the login name.
 func (s *Service) accountOf(f failedLogin) (directoryapi.Account, error) {
-	if len(f.attempt.stores) == 0 {
+	if len(f.attempt.Stores) == 0 {
 		return directoryapi.Account{}, nil
 	}
 	explained, err := s.directories.ExplainLogin(f.ctx, directoryapi.ExplainLogin{
-		Tenant: f.application.Tenant, Stores: f.attempt.stores, Login: f.login,
+		Tenant: f.application.Tenant, Stores: f.attempt.Stores, Login: f.login,
 	})
 	if err != nil || explained.Found == nil {
 		return directoryapi.Account{}, err
@@ -116,9 +117,9 @@ func (f failedLogin) audit(found directoryapi.Account) {
 	if !found.ID.IsZero() {
 		attrs = append(attrs, slog.String("account", found.ID.String()), slog.String("directory", found.DirectoryID.String()))
 	}
-	if f.attempt.refusedBy != "" {
-		attrs = append(attrs, slog.String("limit", f.attempt.refusedBy),
-			slog.String("until", f.attempt.until.UTC().Format(time.RFC3339)))
+	if f.attempt.RefusedBy != "" {
+		attrs = append(attrs, slog.String("limit", f.attempt.RefusedBy),
+			slog.String("until", f.attempt.Until.UTC().Format(time.RFC3339)))
 	}
 	auditLogin(f.ctx, "password", f.application, attrs...)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/telemetry"
 	"github.com/doorward/doorward/services/application/store"
+	"github.com/doorward/doorward/services/application/throttle"
 )
 
 // LoginAttempt is the body of a login attempt, which logs an account in by its password.
@@ -117,7 +118,7 @@ func (s *Service) Login(ctx context.Context, in applicationapi.Login) (applicati
 func (s *Service) login(
 	ctx context.Context, application directoryapi.Ref, where directoryapi.StoreName, login string, password secure.Secret,
 ) (applicationapi.LoggedIn, error) {
-	a := s.newAttempt(ctx, application, login)
+	a := s.throttle.NewAttempt(ctx, application, login)
 	logged, err := s.checkLogin(ctx, &a, application, where, login, password)
 	s.store.Usage.AddLogin(application.Tenant, err)
 	if err != nil {
@@ -128,36 +129,36 @@ func (s *Service) login(
 	return logged, nil
 }
 
-// checkLogin refuses a login after too many failures (lockout, throttle.go), looks the account
+// checkLogin refuses a login after too many failures (lockout, package throttle), looks the account
 // up and verifies its password (services/directory/login.go), counts the result, and follows
 // the account links (linking.go).
 func (s *Service) checkLogin(
-	ctx context.Context, a *attempt, application directoryapi.Ref, where directoryapi.StoreName, login string,
+	ctx context.Context, a *throttle.Attempt, application directoryapi.Ref, where directoryapi.StoreName, login string,
 	password secure.Secret,
 ) (applicationapi.LoggedIn, error) {
-	if !a.isAddressed {
+	if !a.IsAddressed {
 		s.noteMissingUserAddress(ctx, application)
 	}
-	order, counters, err := s.store.LoginOrderAndCounters(ctx, application.Tenant, application.ID, a.loginAndIP)
+	order, counters, err := s.store.LoginOrderAndCounters(ctx, application.Tenant, application.ID, a.Pair)
 	if err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
 	if order, err = s.narrowIfEnabled(ctx, application, order, where); err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
-	a.stores = order.Stores()
-	if err := s.throttle(ctx, a, counters); err != nil {
+	a.Stores = order.Stores()
+	if err := s.throttle.Check(ctx, a, counters); err != nil {
 		return applicationapi.LoggedIn{}, err
 	}
 	anonymous := caller.From(ctx).Key == ""
 	authenticated, err := s.directories.Authenticate(ctx, directoryapi.Authenticate{
-		Tenant: application.Tenant, Stores: a.stores, Login: login, Password: password, Anonymous: anonymous,
+		Tenant: application.Tenant, Stores: a.Stores, Login: login, Password: password, Anonymous: anonymous,
 	})
 	if err == nil {
 		err = s.checkStoreEnabled(ctx, order.EnabledStores(), authenticated)
 	}
-	err = s.recordOutcome(ctx, a, err)
-	if anonymous && isOneOf(err, apierr.AgentFailures) {
+	err = s.throttle.RecordOutcome(ctx, a, err)
+	if anonymous && apierr.IsOneOf(err, apierr.AgentFailures) {
 		// The error codes of agents are for clients with an API key: to others they reveal that the account exists.
 		err = apierr.Unavailable.Because("the agent of a directory does not answer; repeat the request later").WithRetryAfter(
 			agentRetryAfter)

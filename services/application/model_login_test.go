@@ -241,7 +241,7 @@ func (w *model) compareLogins(at id.Ref, o *modelOwner) {
 
 func (w *model) compareLogin(at id.Ref, organization id.ID, login string) {
 	w.Helper()
-	w.Clock.Move(applicationtest.Config.Address.Within) // resets the limits of failed logins
+	w.Clock.Move(applicationtest.Config.Throttle.Address.Within) // resets the limits of failed logins
 	want, wantErr := w.login(at.ID, organization, login)
 	in := applicationapi.Login{Tenant: w.tenant, Application: at.ID, Login: login, Password: applicationtest.Password}
 	body := application.LoginAttempt{Type: field.Some("basic"), Value: field.Some(basic(login))}

@@ -79,7 +79,7 @@ func (s *Service) PasswordReset(
 
 // ConsumePasswordReset sets the password of the account of a token, which is valid once. The
 // client address is recorded as known for the login names of the account, and their lockout at
-// this address ends (throttle.go). It returns apierr.NotFound as PasswordReset does, and the
+// this address ends (package throttle). It returns apierr.NotFound as PasswordReset does, and the
 // errors of a new password.
 func (s *Service) ConsumePasswordReset(
 	ctx context.Context, application directoryapi.Ref, token secure.Secret, in NewPassword,
@@ -93,9 +93,9 @@ func (s *Service) ConsumePasswordReset(
 	if err != nil {
 		return used, err
 	}
-	username, email := s.newAttempt(ctx, application, used.Account.Username),
-		s.newAttempt(ctx, application, used.Account.Email)
-	if err := s.recordSuccess(ctx, username, email); err != nil {
+	username, email := s.throttle.NewAttempt(ctx, application, used.Account.Username),
+		s.throttle.NewAttempt(ctx, application, used.Account.Email)
+	if err := s.throttle.RecordSuccess(ctx, username, email); err != nil {
 		slog.WarnContext(ctx, "recording the address of a password reset as known failed", "error", err.Error())
 	}
 	return used, nil

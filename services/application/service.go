@@ -8,34 +8,20 @@ import (
 	"cmp"
 	"time"
 
-	"go.opentelemetry.io/otel/metric"
-
 	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/href"
-	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/application/store"
+	"github.com/doorward/doorward/services/application/throttle"
 )
 
 // Config is the configuration by the deployment: the domain of Client APIs, and the limits
-// of failed logins (throttle.go).
+// of failed logins.
 type Config struct {
-	Suffix   string        // domain of the applications' Client APIs
-	Alias    alias.Alias   // in the names of SAML identity providers; empty: alias.Neutral
-	LoginKey secure.Secret // key of the HMACs under which login names and addresses are stored
-
-	Pair    Limit // of one login name at one address
-	Account Limit // of one login name at all addresses that are not known for it
-	Address Limit // of all login names at one address that is not known for them
-	// Application is the limit of all login names at one application by clients with an API key that
-	// do not name the address of the user. It is one that no honest site reaches.
-	Application Limit
-	// AddressShare raises Address, and Application, by a percentage of the logins that succeeded at the
-	// address, or the application, within a day.
-	AddressShare int
-	// KnownFor is how long an address is known for a login name after a successful login.
-	KnownFor time.Duration
+	Suffix   string      // domain of the applications' Client APIs
+	Alias    alias.Alias // in the names of SAML identity providers; empty: alias.Neutral
+	Throttle throttle.Config
 }
 
 // Service is the application service.
@@ -45,7 +31,7 @@ type Service struct {
 	base        href.Base
 	now         func() time.Time
 	cfg         Config
-	logins      metric.Int64Counter
+	throttle    *throttle.Throttle
 	missing     missingUserAddress
 	failures    chan failedLogin // that the worker RecordFailures records
 }
@@ -53,7 +39,7 @@ type Service struct {
 // New returns the service. base is the address with which hrefs begin.
 func New(s *store.Store, directories directoryapi.API, base href.Base, now func() time.Time, cfg Config) *Service {
 	return &Service{
-		store: s, directories: directories, base: base, now: now, cfg: cfg, logins: newLoginCounter(),
+		store: s, directories: directories, base: base, now: now, cfg: cfg, throttle: throttle.New(s, now, cfg.Throttle),
 		missing:  newMissingUserAddress(),
 		failures: make(chan failedLogin, maxPendingFailures),
 	}

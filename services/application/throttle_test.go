@@ -19,6 +19,7 @@ import (
 	"github.com/doorward/doorward/services/application"
 	"github.com/doorward/doorward/services/application/applicationtest"
 	"github.com/doorward/doorward/services/application/store"
+	"github.com/doorward/doorward/services/application/throttle"
 )
 
 const (
@@ -31,7 +32,14 @@ const (
 )
 
 // limits are the limits of the deployment under test.
-var limits = applicationtest.Config
+var limits = applicationtest.Config.Throttle
+
+// limited is the configuration of a deployment with limits.
+func limited(to throttle.Config) application.Config {
+	cfg := applicationtest.Config
+	cfg.Throttle = to
+	return cfg
+}
 
 // throttledApplication is an application whose only store has the account Jo, in one process of a
 // deployment.
@@ -62,7 +70,7 @@ func (x throttledApplication) withTB(t *testing.T) throttledApplication {
 // replica returns the same application in another process of the deployment.
 func (x throttledApplication) replica(db *pg.DB) throttledApplication {
 	x.service = application.New(store.New(db, x.Clock.Now), x.Directories, applicationtest.Base, x.Clock.Now,
-		limits)
+		limited(limits))
 	return x
 }
 
@@ -217,7 +225,7 @@ func TestAnAddressIsTrustedAgain(t *testing.T) {
 	brief := limits
 	brief.KnownFor = time.Hour
 	x.service = application.New(store.New(x.DB, x.Clock.Now), x.Directories, applicationtest.Base, x.Clock.Now,
-		brief)
+		limited(brief))
 	for range 2 {
 		x.expect(nil, home, jo, right)
 		for i := range limits.Account.Failures {
@@ -249,7 +257,7 @@ func TestAProcessWhoseClockIsBehindDoesNotRefuseASuccess(t *testing.T) {
 	x := openThrottled(t)
 	x.expect(nil, home, jo, right)
 	behind := func() time.Time { return x.Clock.Now().Add(-time.Minute) }
-	x.service = application.New(store.New(x.DB, behind), x.Directories, applicationtest.Base, behind, limits)
+	x.service = application.New(store.New(x.DB, behind), x.Directories, applicationtest.Base, behind, limited(limits))
 	x.expect(nil, home, jo, right)
 }
 

@@ -182,7 +182,7 @@ func TestNothingIsStoredInClear(t *testing.T) {
 	}
 	other := limits
 	other.LoginKey = "another key"
-	svc := application.New(store.New(x.DB, x.Clock.Now), x.Directories, applicationtest.Base, x.Clock.Now, other)
+	svc := application.New(store.New(x.DB, x.Clock.Now), x.Directories, applicationtest.Base, x.Clock.Now, limited(other))
 	x.service = svc
 	x.failLogins(3, addressNumber(1), jo)
 	if n, err := pg.Value[int](t.Context(), x.DB,

@@ -29,7 +29,7 @@ const unansweredFor = time.Minute
 // whether or not an account was found, and the status of an account shows only with the right
 // password: neither the error nor the time allows user enumeration. Passwords of LDAP and Active
 // Directory accounts are checked there, by an agent (agent/check.go). Failed logins are counted in
-// services/application/throttle.go.
+// services/application/throttle/throttle.go.
 func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate) (directoryapi.Authenticated, error) {
 	ctx, span := telemetry.Span(ctx, "directory.Authenticate")
 	defer span.End()

@@ -11,7 +11,7 @@ import (
 var _ idsiteapi.API = (*Service)(nil)
 
 // Certificate returns the TLS certificate of a tenant's custom domain to the gateway, which serves
-// it by SNI (gateway/domaincertificate.go). The private key is sealed with a key that the processes of
+// it by SNI (gateway/domaincertificate/domaincertificate.go). The private key is sealed with a key that the processes of
 // the deployment share.
 func (s *Service) Certificate(ctx context.Context, in idsiteapi.Domain) (idsiteapi.Certificate, error) {
 	name := strings.ToLower(in.Name)

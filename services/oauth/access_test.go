@@ -48,7 +48,7 @@ func accessUses(
 ) map[string]func(context.Context, *oauth.Service) error {
 	return map[string]func(context.Context, *oauth.Service) error{
 		"a validation": func(ctx context.Context, s *oauth.Service) error {
-			_, err := s.Validate(ctx, d.Tenant, d.Application, login.Access)
+			_, err := s.Validate(ctx, validation(d.Tenant, d.Application, login.Access))
 			return err
 		},
 		"a refresh": func(ctx context.Context, s *oauth.Service) error {
@@ -141,7 +141,7 @@ func TestAnAnswerOfAnotherServiceIsKeptUntilItChanges(t *testing.T) {
 		before := d.AccessChecks()
 		for range 10 {
 			for i, site := range sites {
-				if _, err := s.Validate(t.Context(), site.Tenant, site.Application, tokens[i]); err != nil {
+				if _, err := s.Validate(t.Context(), validation(site.Tenant, site.Application, tokens[i])); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -187,7 +187,7 @@ func TestAnAnswerOfAnotherServiceIsKeptUntilItChanges(t *testing.T) {
 	d.Directories.Break("AccessChanges", fault.Before, func() error { return apierr.Unavailable })
 	d.SetStatus(d.Tenant, d.Account, directoryapi.Disabled)
 	d.Clock.Move(50 * time.Millisecond)
-	if _, err := s.Validate(t.Context(), d.Tenant, d.Application, tokens[0]); !errors.Is(err, apierr.TokenAccountDisabled) {
+	if _, err := s.Validate(t.Context(), validation(d.Tenant, d.Application, tokens[0])); !errors.Is(err, apierr.TokenAccountDisabled) {
 		t.Errorf("without reports a validation for a disabled account returns %v", err)
 	}
 	d.SetStatus(d.Tenant, d.Account, directoryapi.Enabled)
@@ -201,7 +201,7 @@ func TestAnAnswerOfAnotherServiceIsKeptUntilItChanges(t *testing.T) {
 
 	d.Fail(apierr.Unavailable)
 	d.Clock.Move(50 * time.Millisecond)
-	if _, err := s.Validate(t.Context(), d.Tenant, d.Application, tokens[0]); !errors.Is(err, apierr.Unavailable) {
+	if _, err := s.Validate(t.Context(), validation(d.Tenant, d.Application, tokens[0])); !errors.Is(err, apierr.Unavailable) {
 		t.Errorf("without an answer it returns %v", err)
 	}
 }
@@ -224,7 +224,7 @@ func TestAnAnswerThatAGroupAllowsIsKeptUntilTheGroupChanges(t *testing.T) {
 		t.Helper()
 		d.Clock.Move(50 * time.Millisecond)
 		d.AwaitChanges()
-		_, err := replicas[0].Validate(t.Context(), d.Tenant, site.Application, token)
+		_, err := replicas[0].Validate(t.Context(), validation(d.Tenant, site.Application, token))
 		return err
 	}
 	at := id.Ref{Tenant: d.Tenant, ID: group.ID}
@@ -256,12 +256,12 @@ func TestTheTargetOfAValidationIsARead(t *testing.T) {
 	t.Parallel()
 	d, replicas := distributedReplicas(t)
 	s, token := replicas[0], d.LogIn(t, d.Site).Access
-	_, _ = s.Validate(t.Context(), d.Tenant, d.Application, token)
+	_, _ = s.Validate(t.Context(), validation(d.Tenant, d.Application, token))
 	worktest.Await(t, "one call for both", func() bool {
 		d.Clock.Move(time.Minute)
 		d.AwaitChanges()
 		before := d.AccessChecks()
-		valid, err := s.Validate(t.Context(), d.Tenant, d.Application, token)
+		valid, err := s.Validate(t.Context(), validation(d.Tenant, d.Application, token))
 		if err == nil {
 			_, err = s.LiveToken(t.Context(), store.Access, d.Tenant, valid.ID)
 		}

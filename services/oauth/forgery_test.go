@@ -147,7 +147,7 @@ func FuzzValidate(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, token string, header, claims []byte) {
 		for _, text := range []string{token, signCompactJWT(header, claims, []byte(d.Secret.Reveal()))} {
-			_, err := d.Service.Validate(t.Context(), d.Tenant, d.Application, secure.Secret(text))
+			_, err := d.Service.Validate(t.Context(), validation(d.Tenant, d.Application, secure.Secret(text)))
 			if apierr.From(err) == apierr.Internal {
 				t.Fatalf("%q: %v", text, err)
 			}

@@ -26,18 +26,18 @@ func TestTokensOutliveANewBaseURL(t *testing.T) {
 	}
 	const address = "https://login.example.test/v1"
 	forgetful := moved(href.NewBase(address))
-	if _, err := forgetful.Validate(t.Context(), d.Tenant, d.Application, login.Access); !errors.Is(err, apierr.TokenOtherApplication) {
+	if _, err := forgetful.Validate(t.Context(), validation(d.Tenant, d.Application, login.Access)); !errors.Is(err, apierr.TokenOtherApplication) {
 		t.Errorf("a token of an unknown address is validated with %v, want %v", err, apierr.TokenOtherApplication)
 	}
 	service := moved(href.NewBase(address, oauthtest.Base.String()))
-	if _, err := service.Validate(t.Context(), d.Tenant, d.Application, login.Access); err != nil {
+	if _, err := service.Validate(t.Context(), validation(d.Tenant, d.Application, login.Access)); err != nil {
 		t.Errorf("a token of the former address is validated with %v", err)
 	}
 	renewed, err := service.Token(t.Context(), d.Request("grant_type", "refresh_token", "refresh_token", login.Refresh.Reveal()))
 	if err != nil {
 		t.Fatalf("a refresh token of the former address is refused: %v", err)
 	}
-	if _, err := service.Validate(t.Context(), d.Tenant, d.Application, renewed.Access); err != nil {
+	if _, err := service.Validate(t.Context(), validation(d.Tenant, d.Application, renewed.Access)); err != nil {
 		t.Errorf("the token that a refresh token of the former address gave is validated with %v", err)
 	}
 	assertion, err := secure.SignJWT(map[string]any{"kid": d.Key, "stt": "assertion"}, secure.Claims{
@@ -54,7 +54,7 @@ func TestTokensOutliveANewBaseURL(t *testing.T) {
 		Form: oauthtest.Form("token", login.Access.Reveal())}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := service.Validate(t.Context(), d.Tenant, d.Application, login.Access); !errors.Is(err, apierr.TokenRevoked) {
+	if _, err := service.Validate(t.Context(), validation(d.Tenant, d.Application, login.Access)); !errors.Is(err, apierr.TokenRevoked) {
 		t.Errorf("a revoked token of the former address is validated with %v, want %v", err, apierr.TokenRevoked)
 	}
 }

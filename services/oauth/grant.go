@@ -185,8 +185,8 @@ func (s *Service) signTokens(ctx context.Context, in TokenRequest, access, refre
 		return IssuedTokens{}, err
 	}
 	issued := IssuedTokens{AccessTokenID: access.ID, ExpiresIn: access.ExpiresAt.Sub(access.IssuedAt)}
-	if issued.Access, err = s.signToken(access, key.Secret); err == nil && !refresh.ID.IsZero() {
-		issued.Refresh, err = s.signToken(refresh, key.Secret)
+	if issued.Access, err = s.signToken(ctx, access, key.Secret); err == nil && !refresh.ID.IsZero() {
+		issued.Refresh, err = s.signToken(ctx, refresh, key.Secret)
 	}
 	return issued, err
 }

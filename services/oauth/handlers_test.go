@@ -7,7 +7,6 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/fault"
-	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/field"
@@ -162,7 +161,7 @@ func TestANewPasswordEndsTokensBeforeItsEventArrives(t *testing.T) {
 		validate(t, d, d.Site, token, apierr.TokenRevoked)
 	}
 	refuseRefresh(t, d, d.Site, former.Refresh)
-	in := oauthapi.ValidateToken{Tenant: d.Tenant, Application: d.Application, Token: former.Access}
+	in := validation(d.Tenant, d.Application, former.Access)
 	if _, err := d.Service.ValidateToken(t.Context(), in); !errors.Is(err, apierr.TokenRevoked) {
 		t.Errorf("a service that asks gets %v", err)
 	}

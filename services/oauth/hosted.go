@@ -196,6 +196,12 @@ func (s *Service) ClientRevoke(ctx context.Context, in oauthapi.ClientForm) (oau
 // ValidateToken validates an access token of an application for the Client API, and returns
 // its account. The validation for callers with an API key is Validate (token.go).
 func (s *Service) ValidateToken(ctx context.Context, in oauthapi.ValidateToken) (oauthapi.ValidToken, error) {
+	if isOpenIDToken(in.Token) {
+		t, account, err := s.validateOpenID(ctx, in)
+		account.VerificationSealed, account.VerificationToken = nil, ""
+		return oauthapi.ValidToken{Account: account, Organization: t.Token.Login.Organization, ExpiresAt: t.ExpiresAt,
+			SecondFactor: t.Token.Login.ACR == oauthapi.ACRMFA}, err
+	}
 	t, err := s.checkToken(ctx, in.Tenant, in.Application, in.Token, s.store.Token, store.Access)
 	if err != nil {
 		return oauthapi.ValidToken{}, err

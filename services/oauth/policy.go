@@ -26,6 +26,7 @@ type PolicyChange struct {
 	RefreshTokenTTL field.Text `json:"refreshTokenTtl"`
 
 	RevokeTokensOnPasswordChange field.Bool `json:"revokeTokensOnPasswordChange"`
+	TokenSigning                 field.Text `json:"tokenSigning"`
 }
 
 // Policy returns the OAuth policy of an application, or apierr.NotFound for an unknown
@@ -84,6 +85,7 @@ func (in PolicyChange) apply(p *store.Policy) (err error) {
 		errs.Add(apierr.Required.Because("revokeTokensOnPasswordChange cannot be null"))
 	}
 	p.RevokeTokensOnPasswordChange = in.RevokeTokensOnPasswordChange.Or(p.RevokeTokensOnPasswordChange)
+	errs.Enum(&p.TokenSigning, in.TokenSigning, "tokenSigning", store.TokensByAPIKey, store.TokensBySigningKey)
 	return errs.First()
 }
 

@@ -319,7 +319,7 @@ func TestATokenTellsWhetherItsLoginPassedASecondFactor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		valid, err := d.Service.ValidateToken(t.Context(), oauthapi.ValidateToken{Tenant: d.Tenant, Application: d.Application, Token: issued.Access})
+		valid, err := d.Service.ValidateToken(t.Context(), validation(d.Tenant, d.Application, issued.Access))
 		if err != nil || valid.SecondFactor != passed {
 			t.Errorf("a second factor was passed: %t, %v; want %t", valid.SecondFactor, err, passed)
 		}

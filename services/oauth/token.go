@@ -1,18 +1,23 @@
 package oauth
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth/openid"
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
@@ -24,10 +29,10 @@ const clockSkew = time.Minute
 const lastUnixTime = 253402300799
 
 // signToken returns the JWT of an access or refresh token
-// (docs/interface/oauth.md#token-contents); its header stt (token type) is access or refresh. It is
-// signed with HS256 under the secret of an API key; which key, for the Client API, is in hosted.go. The
-// JWT is not stored: the same token and secret give the same text.
-func (s *Service) signToken(t store.Token, secret secure.Secret) (secure.Secret, error) {
+// (docs/interface/oauth.md#token-contents); its header stt (token type) is access or refresh. As the
+// policy of the application says, it is signed with HS256 under the secret of an API key (which key, for
+// the Client API, is in hosted.go), or by a signing key of the tenant. The JWT is not stored.
+func (s *Service) signToken(ctx context.Context, t store.Token, secret secure.Secret) (secure.Secret, error) {
 	claims := secure.Claims{
 		"jti": t.ID.String(),
 		"iat": t.IssuedAt.Unix(),
@@ -41,8 +46,19 @@ func (s *Service) signToken(t store.Token, secret secure.Secret) (secure.Secret,
 	if org := s.organizationClaim(t); org != "" {
 		claims["org"] = org
 	}
-	text, err := secure.SignJWT(map[string]any{"kid": t.KeyID, "stt": string(t.Kind)}, claims, secret)
-	return secure.Secret(text), err
+	policy, err := s.store.CachedPolicy(ctx, t.TenantID, t.ApplicationID)
+	if err != nil {
+		return "", err
+	}
+	if policy.TokenSigning == store.TokensByAPIKey {
+		text, err := secure.SignJWT(map[string]any{"kid": t.KeyID, "stt": string(t.Kind)}, claims, secret)
+		return secure.Secret(text), err
+	}
+	algorithm, err := s.SigningAlgorithm(ctx, id.Ref{Tenant: t.TenantID, ID: t.ApplicationID})
+	if err != nil {
+		return "", err
+	}
+	return s.Sign(ctx, t.TenantID, algorithm, map[string]any{"stt": string(t.Kind)}, claims, t.ExpiresAt)
 }
 
 // organizationClaim returns the claim org of a token: the href of the organization that
@@ -57,7 +73,7 @@ func (s *Service) organizationClaim(t store.Token) string {
 // verifiedToken has the claims of an access or refresh token whose signature is valid. The
 // claims are not checked yet.
 type verifiedToken struct {
-	key       store.APIKey    // that signed the token
+	key       store.APIKey    // that signed the token; zero: a signing key of the tenant did
 	kind      store.TokenKind // its header stt (token type); empty: it has none
 	id        id.ID           // zero: its jti is not an id
 	issuer    string
@@ -67,8 +83,9 @@ type verifiedToken struct {
 	expiresAt time.Time
 }
 
-// errTokenSignature refuses text that is not a JWT signed by an API key of the tenant.
-var errTokenSignature = apierr.TokenSignature.Because("the token is not a JWT that an API key of the tenant has signed with HS256")
+// errTokenSignature refuses text that is not a JWT signed by a key of the tenant.
+var errTokenSignature = apierr.TokenSignature.Because("the token is not a JWT that an API key of the tenant has signed with HS256, " +
+	"or one of its signing keys")
 
 // verifiedJWT is a JWT whose signature is valid, with the API key that has signed it.
 type verifiedJWT struct {
@@ -102,8 +119,17 @@ func (s *Service) verifyTenantJWT(ctx context.Context, tenant id.ID, text secure
 	return jwt, nil
 }
 
-// verifyToken verifies the signature of an access or refresh token with the API key that
-// its header kid names, and reads its claims. checkHeader, where not nil, is called first
+// verifyBySigningKey verifies the signature of a JWT with the signing key of the tenant that its header kid names.
+func (s *Service) verifyBySigningKey(ctx context.Context, tenant id.ID, text secure.Secret) (jwt verifiedJWT, err error) {
+	jwt.header, jwt.claims, err = s.Verify(ctx, tenant, text)
+	if errors.Is(err, secure.ErrToken) {
+		err = errTokenSignature
+	}
+	return jwt, err
+}
+
+// verifyToken verifies the signature of an access or refresh token with the API key or, by its alg, the signing key
+// that its header kid names, and reads its claims. checkHeader, where not nil, is called first
 // and may refuse the token.
 func (s *Service) verifyToken(
 	ctx context.Context, tenant id.ID, text secure.Secret, checkHeader func(map[string]any) error,
@@ -117,6 +143,12 @@ func (s *Service) verifyToken(
 		kid, _ := header["kid"].(string)
 		return kid, nil
 	})
+	if errors.Is(err, apierr.TokenSignature) {
+		jwt, err = s.verifyBySigningKey(ctx, tenant, text)
+		if err == nil && checkHeader != nil {
+			err = checkHeader(jwt.header)
+		}
+	}
 	if err != nil {
 		return verifiedToken{}, err
 	}
@@ -161,8 +193,8 @@ func (s *Service) checkToken(
 	switch {
 	case err != nil:
 		return store.Token{}, err
-	case p.key.Status != directoryapi.Enabled:
-		return store.Token{}, apierr.TokenSignature.Because("the API key that signed the token is not enabled")
+	case p.key.ID != "" && p.key.Status != directoryapi.Enabled:
+		return store.Token{}, errTokenKey
 	case !slices.Contains(kinds, p.kind):
 		return store.Token{}, apierr.TokenSignature.Because("the header stt of the token must be %s", kinds[len(kinds)-1])
 	case !s.cfg.Base.Is(p.issuer, "applications", application):
@@ -180,8 +212,21 @@ func (s *Service) checkToken(
 		return t, err
 	case !s.matchesStoredToken(t, p):
 		return t, apierr.TokenSignature.Because("the token is not the one that was issued under its id")
+	case p.key.ID == "":
+		return t, s.checkTokenKey(ctx, t)
 	}
 	return t, nil
+}
+
+var errTokenKey = apierr.TokenSignature.Because("the API key by which the token was issued is not enabled")
+
+// checkTokenKey refuses a token whose API key, which has not signed it, is not enabled.
+func (s *Service) checkTokenKey(ctx context.Context, t store.Token) error {
+	key, err := s.signingKey(ctx, t.TenantID, t.KeyID)
+	if errors.Is(err, apierr.NotFound) || err == nil && key.Status != directoryapi.Enabled {
+		return errTokenKey
+	}
+	return err
 }
 
 // tokenDeleted is the text of errTokenDeleted, which clients compare
@@ -197,7 +242,7 @@ func (s *Service) errTokenDeleted() *apierr.Error {
 // stored under its id. A valid signature does not prove that the OAuth service has issued
 // the JWT: end users have API keys of the tenant too, and can sign with them.
 func (s *Service) matchesStoredToken(t store.Token, p verifiedToken) bool {
-	return t.KeyID == p.key.ID && t.ExpiresAt.Equal(p.expiresAt) &&
+	return (p.key.ID == "" || p.key.ID == t.KeyID) && t.ExpiresAt.Equal(p.expiresAt) &&
 		s.cfg.Base.Is(p.subject, "accounts", t.AccountID) &&
 		(p.org == "" && t.OrganizationID.IsZero() || s.cfg.Base.Is(p.org, "organizations", t.OrganizationID))
 }
@@ -244,12 +289,33 @@ func (s *Service) checkLogin(ctx context.Context, request applicationapi.CheckAc
 // refresh token is none (apierr.TokenSignature), so that nobody takes one for a login. The errors
 // and their order are those of docs/interface/errors.md#failed-validation, with apierr.NotFound
 // for the application.
-func (s *Service) Validate(ctx context.Context, tenant, application id.ID, text secure.Secret) (store.Token, error) {
-	t, err := s.checkToken(ctx, tenant, application, text, s.store.RecentToken, store.Access)
+//
+// An access token of the application's OpenID provider is as good as one of the application where FirstPartyToken
+// accepts it.
+func (s *Service) Validate(ctx context.Context, in oauthapi.ValidateToken) (store.Token, error) {
+	if isOpenIDToken(in.Token) {
+		t, _, err := s.validateOpenID(ctx, in)
+		return store.Token{Kind: store.Access, ID: t.ID}, s.notFoundOr(ctx, in.Tenant, in.Application, err)
+	}
+	t, err := s.checkToken(ctx, in.Tenant, in.Application, in.Token, s.store.RecentToken, store.Access)
 	if err == nil {
 		err = s.checkTokenAccess(ctx, t, s.checkAccess)
 	}
-	return t, s.notFoundOr(ctx, tenant, application, err)
+	return t, s.notFoundOr(ctx, in.Tenant, in.Application, err)
+}
+
+// isOpenIDToken reports whether a token says that it is an access token of an OpenID provider (RFC 9068, section 2.1).
+// Its header is searched as text, which costs the tokens of applications, nearly all, less than to parse it.
+func isOpenIDToken(text secure.Secret) bool {
+	encoded, _, _ := strings.Cut(text.Reveal(), ".")
+	header, err := base64.RawURLEncoding.DecodeString(encoded)
+	return err == nil && bytes.Contains(header, []byte(`"`+openid.TypeAccessToken+`"`))
+}
+
+func (s *Service) validateOpenID(ctx context.Context, in oauthapi.ValidateToken) (store.OpenIDToken,
+	directoryapi.Account, error) {
+	return s.FirstPartyToken(ctx, id.Ref{Tenant: in.Tenant, ID: in.Application}, openid.Call{Method: in.Method,
+		Address: in.Address, Proofs: in.Proofs, Scheme: in.Scheme, Bearer: in.Token})
 }
 
 // tokenReader is the method Token or RecentToken of the store.
@@ -261,6 +327,8 @@ type tokenReader func(ctx context.Context, kind store.TokenKind, tenant, token i
 func (s *Service) LiveToken(ctx context.Context, kind store.TokenKind, tenant, token id.ID) (store.TokenWithJWT, error) {
 	t, err := s.store.RecentToken(ctx, kind, tenant, token)
 	switch {
+	case errors.Is(err, apierr.NotFound) && kind == store.Access:
+		return s.liveOpenIDToken(ctx, id.Ref{Tenant: tenant, ID: token})
 	case err != nil:
 		return store.TokenWithJWT{}, err
 	case !t.ExpiresAt.After(s.now()):
@@ -273,8 +341,17 @@ func (s *Service) LiveToken(ctx context.Context, kind store.TokenKind, tenant, t
 	if err := s.checkOwners(ctx, t); err != nil {
 		return store.TokenWithJWT{}, err
 	}
-	jwt, err := s.signToken(t, key.Secret)
+	jwt, err := s.signToken(ctx, t, key.Secret)
 	return store.TokenWithJWT{Token: t, JWT: jwt}, err
+}
+
+// liveOpenIDToken is LiveToken for an access token of an OpenID provider, to which a validation redirects.
+func (s *Service) liveOpenIDToken(ctx context.Context, token id.Ref) (store.TokenWithJWT, error) {
+	t, jwt, err := s.SignedFirstPartyToken(ctx, token)
+	return store.TokenWithJWT{Token: store.Token{
+		Kind: store.Access, TenantID: t.TenantID, ID: t.ID, ApplicationID: t.ApplicationID, AccountID: t.AccountID,
+		IssuedAt: t.IssuedAt, ExpiresAt: t.ExpiresAt,
+	}, JWT: jwt}, err
 }
 
 // checkOwners returns apierr.NotFound for a token whose account or application was deleted: the events
@@ -312,13 +389,13 @@ func (s *Service) deletedApplications(ctx context.Context, kind store.TokenKind,
 }
 
 // withJWT adds the JWT to a token that was read, unless err is set.
-func (s *Service) withJWT(t store.TokenWithJWT, err error) (store.TokenWithJWT, error) {
+func (s *Service) withJWT(ctx context.Context, t store.TokenWithJWT, err error) (store.TokenWithJWT, error) {
 	if err != nil {
 		return t, err
 	}
 	secret, err := s.ring.Open(t.SecretSealed, apiKeyPurpose(t.KeyID))
 	if err == nil {
-		t.JWT, err = s.signToken(t.Token, secret)
+		t.JWT, err = s.signToken(ctx, t.Token, secret)
 	}
 	return t, err
 }
@@ -357,7 +434,7 @@ func (s *Service) ListTokens(
 	query = query.WithParentTimes(owner.CreatedAt, owner.ModifiedAt)
 	page, err := s.store.ListTokens(ctx, kind, tenant, account, application, deleted, s.now(), query)
 	for i := range page.Items {
-		if page.Items[i], err = s.withJWT(page.Items[i], err); err != nil {
+		if page.Items[i], err = s.withJWT(ctx, page.Items[i], err); err != nil {
 			return page, err
 		}
 	}
@@ -367,5 +444,9 @@ func (s *Service) ListTokens(
 // DeleteToken revokes one token alone, or returns apierr.NotFound. The revocation of an
 // access token together with its refresh token (RFC 7009) is in revocation.go.
 func (s *Service) DeleteToken(ctx context.Context, kind store.TokenKind, tenant, token id.ID) error {
-	return s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteToken(ctx, kind, tenant, token, s.now()) })
+	err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteToken(ctx, kind, tenant, token, s.now()) })
+	if errors.Is(err, apierr.NotFound) && kind == store.Access {
+		return s.DeleteAccessToken(ctx, id.Ref{Tenant: tenant, ID: token})
+	}
+	return err
 }

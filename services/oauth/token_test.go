@@ -76,9 +76,14 @@ func with(o object, name string, value any) object {
 	return changed
 }
 
+func validation(tenant, application id.ID, token secure.Secret) oauthapi.ValidateToken {
+	return oauthapi.ValidateToken{Tenant: tenant, Application: application,
+		PresentedToken: oauthapi.PresentedToken{Token: token}}
+}
+
 func validate(t testing.TB, d *oauthtest.Deployment, s oauthtest.Site, token secure.Secret, want error) {
 	t.Helper()
-	if _, err := d.Service.Validate(t.Context(), s.Tenant, s.Application, token); !errors.Is(err, want) {
+	if _, err := d.Service.Validate(t.Context(), validation(s.Tenant, s.Application, token)); !errors.Is(err, want) {
 		t.Errorf("validation returns %v, want %v", err, want)
 	}
 }
@@ -185,7 +190,7 @@ func TestOrderOfValidation(t *testing.T) {
 	t.Run("10014 before 10012", func(t *testing.T) {
 		_, header, claims := fresh()
 		token := signForgedJWT(t, header, with(claims, "iat", claims["iat"].(float64)+3600), d.Secret)
-		if _, err := d.Service.Validate(t.Context(), d.Tenant, other, token); !errors.Is(err, apierr.TokenOtherApplication) {
+		if _, err := d.Service.Validate(t.Context(), validation(d.Tenant, other, token)); !errors.Is(err, apierr.TokenOtherApplication) {
 			t.Error(err)
 		}
 	})
@@ -309,14 +314,14 @@ func TestAKeyThatAnotherProcessDisablesSignsNothing(t *testing.T) {
 		}
 	}
 	worktest.Await(t, "the key not to be read", func() bool {
-		_, _ = replica.Validate(t.Context(), d.Tenant, d.Application, token)
+		_, _ = replica.Validate(t.Context(), validation(d.Tenant, d.Application, token))
 		silently(directoryapi.Disabled)
-		_, err := replica.Validate(t.Context(), d.Tenant, d.Application, token)
-		if _, err := replica.Validate(ended, d.Tenant, d.Application, token); !errors.Is(err, apierr.TokenSignature) {
+		_, err := replica.Validate(t.Context(), validation(d.Tenant, d.Application, token))
+		if _, err := replica.Validate(ended, validation(d.Tenant, d.Application, token)); !errors.Is(err, apierr.TokenSignature) {
 			t.Fatalf("for the client that has disabled the key: %v", err)
 		}
 		silently(directoryapi.Enabled)
-		if _, err := replica.Validate(ended, d.Tenant, d.Application, token); err != nil {
+		if _, err := replica.Validate(ended, validation(d.Tenant, d.Application, token)); err != nil {
 			t.Fatalf("for the client that has enabled the key: %v", err)
 		}
 		return err == nil
@@ -338,7 +343,7 @@ func TestAKeyThatAnotherProcessDisablesSignsNothing(t *testing.T) {
 		t.Errorf("the end of a key names %x", named)
 	}
 	worktest.Await(t, "the other process to refuse the key", func() bool {
-		_, err := replica.Validate(t.Context(), d.Tenant, d.Application, token)
+		_, err := replica.Validate(t.Context(), validation(d.Tenant, d.Application, token))
 		return errors.Is(err, apierr.TokenSignature)
 	})
 	worktest.Await(t, "the report of the change", func() bool { changed, _ := reported(store.APIKeyResource(d.Key)); return changed })
@@ -356,7 +361,7 @@ func TestATokenEndsInAllProcessesAtOnce(t *testing.T) {
 	for range 8 {
 		clients.Go(func() {
 			for ended.Err() == nil {
-				if _, err := other.Validate(t.Context(), d.Tenant, d.Application, busy); err != nil {
+				if _, err := other.Validate(t.Context(), validation(d.Tenant, d.Application, busy)); err != nil {
 					t.Errorf("the token that nobody ended: %v", err)
 				}
 			}
@@ -364,13 +369,13 @@ func TestATokenEndsInAllProcessesAtOnce(t *testing.T) {
 	}
 	for range 50 {
 		issued := d.LogIn(t, d.Site)
-		if _, err := other.Validate(t.Context(), d.Tenant, d.Application, issued.Access); err != nil {
+		if _, err := other.Validate(t.Context(), validation(d.Tenant, d.Application, issued.Access)); err != nil {
 			t.Errorf("a token that was just issued: %v", err)
 		}
 		if err := d.Service.DeleteToken(t.Context(), store.Access, d.Tenant, issued.AccessTokenID); err != nil {
 			t.Error(err)
 		}
-		if _, err := other.Validate(t.Context(), d.Tenant, d.Application, issued.Access); !errors.Is(err, apierr.TokenRevoked) {
+		if _, err := other.Validate(t.Context(), validation(d.Tenant, d.Application, issued.Access)); !errors.Is(err, apierr.TokenRevoked) {
 			t.Errorf("a token that was just ended: %v", err)
 		}
 		if _, err := other.LiveToken(t.Context(), store.Access, d.Tenant, issued.AccessTokenID); !errors.Is(err, apierr.NotFound) {
@@ -394,7 +399,7 @@ func TestTheTokenOfAValidationIsNotReadAgain(t *testing.T) {
 		return replica.LiveToken(t.Context(), store.Access, d.Tenant, issued.AccessTokenID)
 	}
 	worktest.Await(t, "the copy of the validation to be returned", func() bool {
-		validated, err := replica.Validate(t.Context(), d.Tenant, d.Application, issued.Access)
+		validated, err := replica.Validate(t.Context(), validation(d.Tenant, d.Application, issued.Access))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -410,8 +415,8 @@ func TestTheTokenOfAValidationIsNotReadAgain(t *testing.T) {
 			d.Tenant, issued.AccessTokenID); err != nil {
 			t.Fatal(err)
 		}
-		_, err := replica.Validate(t.Context(), d.Tenant, d.Application, issued.Access)
-		_, later := replica.Validate(ended, d.Tenant, d.Application, issued.Access)
+		_, err := replica.Validate(t.Context(), validation(d.Tenant, d.Application, issued.Access))
+		_, later := replica.Validate(ended, validation(d.Tenant, d.Application, issued.Access))
 		if !errors.Is(later, apierr.TokenSignature) {
 			t.Fatalf("after its end the token is not read: %v", later)
 		}
@@ -419,7 +424,7 @@ func TestTheTokenOfAValidationIsNotReadAgain(t *testing.T) {
 			d.Tenant, issued.AccessTokenID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := replica.Validate(ended, d.Tenant, d.Application, issued.Access); err != nil {
+		if _, err := replica.Validate(ended, validation(d.Tenant, d.Application, issued.Access)); err != nil {
 			t.Fatal(err)
 		}
 		return err == nil
@@ -439,7 +444,7 @@ func TestTheTokenOfAValidationIsNotReadAgain(t *testing.T) {
 		},
 	} {
 		issued = d.LogIn(t, d.Site)
-		if _, err := replica.Validate(t.Context(), d.Tenant, d.Application, issued.Access); err != nil {
+		if _, err := replica.Validate(t.Context(), validation(d.Tenant, d.Application, issued.Access)); err != nil {
 			t.Fatal(err)
 		}
 		if err := end(); err != nil {
@@ -568,7 +573,7 @@ func BenchmarkValidate(b *testing.B) {
 	b.Run("validate", func(b *testing.B) {
 		before := d.AccessChecks()
 		for b.Loop() {
-			if _, err := d.Service.Validate(b.Context(), d.Tenant, d.Application, issued.Access); err != nil {
+			if _, err := d.Service.Validate(b.Context(), validation(d.Tenant, d.Application, issued.Access)); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/doorward/doorward/services/application"
 	applicationrest "github.com/doorward/doorward/services/application/rest"
 	applicationstore "github.com/doorward/doorward/services/application/store"
+	"github.com/doorward/doorward/services/application/throttle"
 	directory "github.com/doorward/doorward/services/directory/app"
 	directorystore "github.com/doorward/doorward/services/directory/store"
 )
@@ -83,7 +84,8 @@ func Explain(ctx context.Context, source *env.Source, tenantName, applicationNam
 		return err
 	}
 	svc := application.New(mappings, directory.New(accounts, nil, ring, base, time.Now, directory.Rules{}), base, time.Now,
-		application.Config{LoginKey: secure.Derive(cfg.Secret, "application logins"), KnownFor: cfg.KnownFor})
+		application.Config{Throttle: throttle.Config{LoginKey: secure.Derive(cfg.Secret, "application logins"),
+			KnownFor: cfg.KnownFor}})
 	e, err := svc.ExplainLogin(ctx, id.Ref{Tenant: tenant.ID, ID: app.ID}, application.LoginAttempt{
 		Type:  field.Some("basic"),
 		Value: field.Some(secure.Secret(base64.StdEncoding.EncodeToString([]byte(login + ":")))),

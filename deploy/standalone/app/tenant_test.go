@@ -343,6 +343,7 @@ func (p *product) fillTenant() (application string) {
 	p.send("POST", "/accountStoreMappings", `{"application":{"href":"`+application+`"},"accountStore":{"href":"`+href(organization)+`"}}`, 201)
 	p.send("POST", href(made, "oAuthPolicy"), `{"accessTokenTtl":"PT30M"}`, 200)
 	p.send("POST", href(made, "webConfig"), `{"login":{"enabled":false}}`, 200)
+	p.send("POST", href(made, "openIdClients"), `{"name":"Browser","redirectUris":["https://shop.test/cb"],"customData":{"team":"web"}}`, 201)
 	policy, _ := p.send("GET", href(made, "samlPolicy"), "", 200)
 	p.send("GET", href(policy, "identityProvider"), "", 200)
 	p.send("POST", "/registeredSamlServiceProviders", `{"assertionConsumerServiceUrl":"https://sp.example.test","entityId":"sp"}`, 201)

@@ -110,9 +110,18 @@ type Revoked struct{}
 
 // ValidateToken is the request to validate an access token.
 type ValidateToken struct {
-	Tenant      id.ID         `json:"tenant"`
-	Application id.ID         `json:"application"`
-	Token       secure.Secret `json:"token"`
+	Tenant      id.ID `json:"tenant"`
+	Application id.ID `json:"application"`
+	PresentedToken
+}
+
+// PresentedToken is an access token in a request (RFC 6750, section 2.1; RFC 9449, section 7.1).
+type PresentedToken struct {
+	Token   secure.Secret `json:"token"`
+	Scheme  string        `json:"scheme,omitempty"` // of the header Authorization, in lower case
+	Method  string        `json:"method,omitempty"`
+	Address string        `json:"address,omitempty"` // of the request, without its query
+	Proofs  []string      `json:"proofs,omitempty"`  // headers DPoP
 }
 
 // ValidToken is a valid access token.

@@ -51,6 +51,12 @@ type OpenID interface {
 	OpenIDClients(context.Context, AskOpenIDClients) (OpenIDClients, error)
 }
 
+// The authentication context classes (claim acr) that a login may reach (docs/interface/openid.md#logins).
+const (
+	ACRPassword = "urn:doorward:acr:password"
+	ACRMFA      = "urn:doorward:acr:mfa"
+)
+
 // Done answers a method that returns nothing.
 type Done struct{}
 

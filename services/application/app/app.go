@@ -20,6 +20,7 @@ import (
 	"github.com/doorward/doorward/services/application"
 	applicationrest "github.com/doorward/doorward/services/application/rest"
 	"github.com/doorward/doorward/services/application/store"
+	"github.com/doorward/doorward/services/application/throttle"
 )
 
 // Peers are the services that the application service calls.
@@ -46,14 +47,16 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*servic
 	}
 	data := store.New(s.DB, s.Now)
 	svc := New(data, peers.Directory, s.Keyring, s.Base, s.Now, application.Config{
-		Alias:    s.Alias,
-		Suffix:   suffix,
-		LoginKey: secure.Derive(cfg.InternalSecret, "application logins"),
-		Pair:     application.Limit{Failures: cfg.PairLimit, Within: cfg.PairWindow},
-		Account:  application.Limit{Failures: cfg.AccountLimit, Within: cfg.AccountWindow},
-		Address:  application.Limit{Failures: cfg.AddressLimit, Within: cfg.AddressWindow}, AddressShare: cfg.AddressShare,
-		Application: application.Limit{Failures: cfg.AppLimit, Within: cfg.AppWindow},
-		KnownFor:    cfg.KnownFor,
+		Alias:  s.Alias,
+		Suffix: suffix,
+		Throttle: throttle.Config{
+			LoginKey: secure.Derive(cfg.InternalSecret, "application logins"),
+			Pair:     throttle.Limit{Failures: cfg.PairLimit, Within: cfg.PairWindow},
+			Account:  throttle.Limit{Failures: cfg.AccountLimit, Within: cfg.AccountWindow},
+			Address:  throttle.Limit{Failures: cfg.AddressLimit, Within: cfg.AddressWindow}, AddressShare: cfg.AddressShare,
+			Application: throttle.Limit{Failures: cfg.AppLimit, Within: cfg.AppWindow},
+			KnownFor:    cfg.KnownFor,
+		},
 	})
 	s.Relay(data.Outbox(), cfg.Events)
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, Sealed...))

@@ -21,6 +21,7 @@ import (
 	"github.com/doorward/doorward/services/application"
 	"github.com/doorward/doorward/services/application/app"
 	"github.com/doorward/doorward/services/application/store"
+	"github.com/doorward/doorward/services/application/throttle"
 	"github.com/doorward/doorward/services/directory/directorytest"
 )
 
@@ -35,13 +36,15 @@ const Password = directorytest.Password
 
 // Config is the default configuration of a deployment.
 var Config = application.Config{
-	Suffix:   Suffix,
-	LoginKey: secure.Secret(strings.Repeat("k", 32)),
-	Pair:     application.Limit{Failures: 20, Within: 15 * time.Minute},
-	Account:  application.Limit{Failures: 60, Within: time.Hour},
-	Address:  application.Limit{Failures: 300, Within: 15 * time.Minute}, AddressShare: 25,
-	Application: application.Limit{Failures: 900, Within: 15 * time.Minute},
-	KnownFor:    720 * time.Hour,
+	Suffix: Suffix,
+	Throttle: throttle.Config{
+		LoginKey: secure.Secret(strings.Repeat("k", 32)),
+		Pair:     throttle.Limit{Failures: 20, Within: 15 * time.Minute},
+		Account:  throttle.Limit{Failures: 60, Within: time.Hour},
+		Address:  throttle.Limit{Failures: 300, Within: 15 * time.Minute}, AddressShare: 25,
+		Application: throttle.Limit{Failures: 900, Within: 15 * time.Minute},
+		KnownFor:    720 * time.Hour,
+	},
 }
 
 // Deployment is the running service with its database, its clock and its peer.

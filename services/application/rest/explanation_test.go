@@ -130,7 +130,7 @@ func TestAnExplainedLockout(t *testing.T) {
 	t.Parallel()
 	e := newEntry(t, open(t))
 	jo := e.person(t, e.away, "jo@example.test")
-	for range applicationtest.Config.Pair.Failures {
+	for range applicationtest.Config.Throttle.Pair.Failures {
 		e.refused(t, 400, 7100, "POST", e.shop+"/loginAttempts", object{"type": "basic", "value": value("jo@example.test", "Wrong1234")})
 	}
 	bare := base64.StdEncoding.EncodeToString([]byte("jo@example.test"))

@@ -183,7 +183,7 @@ func TestARefusedLoginTellsNothingOfTheAccount(t *testing.T) {
 	}
 	var first, refused answer
 	for _, login := range logins {
-		for i := range applicationtest.Config.Pair.Failures {
+		for i := range applicationtest.Config.Throttle.Pair.Failures {
 			a := wrong(login)
 			if i == 0 && login == logins[0] {
 				first = a

@@ -97,7 +97,7 @@ func (c Client) logIn(ctx context.Context, form map[string]secure.Secret) (Token
 	if err != nil {
 		return TokenLogin{}, err
 	}
-	valid, err := c.Validate(ctx, tokens.Access)
+	valid, err := c.Validate(ctx, oauthapi.PresentedToken{Token: tokens.Access})
 	return TokenLogin{valid.Account, tokens}, err
 }
 
@@ -115,9 +115,9 @@ func (c Client) Revoke(ctx context.Context, form map[string]secure.Secret) error
 }
 
 // Validate validates an access token.
-func (c Client) Validate(ctx context.Context, token secure.Secret) (oauthapi.ValidToken, error) {
+func (c Client) Validate(ctx context.Context, token oauthapi.PresentedToken) (oauthapi.ValidToken, error) {
 	return c.peers.OAuth.ValidateToken(ctx,
-		oauthapi.ValidateToken{Tenant: c.Application.TenantID, Application: c.Application.ID, Token: token})
+		oauthapi.ValidateToken{Tenant: c.Application.TenantID, Application: c.Application.ID, PresentedToken: token})
 }
 
 // RequestPasswordReset sends a password reset mail (forgot password).
@@ -152,7 +152,7 @@ func (c Client) SendVerification(ctx context.Context, login string, named direct
 // EnrollFactor creates a factor: of the account of in.State, of a login in progress, or of that of an access token.
 // Without either it returns apierr.BadRequest.
 func (c Client) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor,
-	token secure.Secret) (mfaapi.EnrolledFactor, error) {
+	token oauthapi.PresentedToken) (mfaapi.EnrolledFactor, error) {
 	valid, err := c.validateForFactors(ctx, in.State, token)
 	if err != nil {
 		return mfaapi.EnrolledFactor{}, err
@@ -165,7 +165,7 @@ func (c Client) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor,
 // ChallengeFactor creates a challenge of a factor, or answers a challenge if there is a code, for an account as
 // EnrollFactor does.
 func (c Client) ChallengeFactor(ctx context.Context, in mfaapi.ChallengeFactor,
-	token secure.Secret) (mfaapi.Challenged, error) {
+	token oauthapi.PresentedToken) (mfaapi.Challenged, error) {
 	valid, err := c.validateForFactors(ctx, in.State, token)
 	if err != nil {
 		return mfaapi.Challenged{}, err
@@ -176,7 +176,8 @@ func (c Client) ChallengeFactor(ctx context.Context, in mfaapi.ChallengeFactor,
 }
 
 // validateForFactors validates the access token of a client, unless it has a state, which names the account.
-func (c Client) validateForFactors(ctx context.Context, state, token secure.Secret) (oauthapi.ValidToken, error) {
+func (c Client) validateForFactors(ctx context.Context, state secure.Secret,
+	token oauthapi.PresentedToken) (oauthapi.ValidToken, error) {
 	if state != "" {
 		return oauthapi.ValidToken{}, nil
 	}

@@ -10,17 +10,11 @@ import (
 	"github.com/doorward/doorward/services/idsite/store"
 )
 
-// The authentication context classes (claim acr) that a login may reach (docs/interface/openid.md#logins).
-const (
-	ACRPassword = "urn:doorward:acr:password"
-	ACRMFA      = "urn:doorward:acr:mfa"
-)
-
 // AuthenticationContext returns how a user has proved who he is: the claims acr and amr (RFC 8176). Of a login at
 // another provider without a second factor both are empty: that provider knows them.
 func AuthenticationContext(byPassword, factorPassed bool, factorType string) (acr string, amr []string) {
 	if byPassword {
-		acr, amr = ACRPassword, []string{"pwd"}
+		acr, amr = oauthapi.ACRPassword, []string{"pwd"}
 	}
 	if !factorPassed {
 		return acr, amr
@@ -31,7 +25,7 @@ func AuthenticationContext(byPassword, factorPassed bool, factorType string) (ac
 	case mfaapi.Authenticator:
 		amr = append(amr, "otp")
 	}
-	return ACRMFA, append(amr, "mfa")
+	return oauthapi.ACRMFA, append(amr, "mfa")
 }
 
 // ListedSession is a session of single sign-on, with the clients to which codes were given in it.

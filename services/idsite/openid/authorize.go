@@ -117,7 +117,7 @@ func (p *Provider) newFlow(ctx context.Context, app applicationapi.Application, 
 		f.FactorTypes = slices.Clone(config.FactorTypes)
 	case wantsFactor(r.ACRValues):
 		f.FactorTypes = slices.Clone(mfaapi.Types)
-	case r.ACRRequired && !slices.Contains(r.ACRValues, journey.ACRPassword):
+	case r.ACRRequired && !slices.Contains(r.ACRValues, oauthapi.ACRPassword):
 		return f, apierr.BadRequest.Because("none of the acr values can be reached").
 			With("error", "unmet_authentication_requirements")
 	}
@@ -131,9 +131,9 @@ func (p *Provider) newFlow(ctx context.Context, app applicationapi.Application, 
 func wantsFactor(values []string) bool {
 	for _, acr := range values {
 		switch acr {
-		case journey.ACRMFA:
+		case oauthapi.ACRMFA:
 			return true
-		case journey.ACRPassword:
+		case oauthapi.ACRPassword:
 			return false
 		}
 	}

@@ -174,6 +174,20 @@ func sendEmpty(f *fiber.Ctx, err error) error {
 
 func bearer(f *fiber.Ctx) string { return authorizationCredential(f, "Bearer") }
 
+// presented returns the access token of the header Authorization: a Bearer token or, with its proofs of possession,
+// one that is bound to a key (RFC 9449, section 7.1).
+func (c *clientCall) presented(f *fiber.Ctx) oauthapi.PresentedToken {
+	if bound := authorizationCredential(f, "DPoP"); bound != "" {
+		t := oauthapi.PresentedToken{Token: secure.Secret(bound), Scheme: "dpop", Method: f.Method(),
+			Address: c.baseURL + "/" + f.Params("*")}
+		for _, proof := range f.Request().Header.PeekAll("DPoP") {
+			t.Proofs = append(t.Proofs, string(proof))
+		}
+		return t
+	}
+	return oauthapi.PresentedToken{Token: secure.Secret(bearer(f)), Scheme: "bearer"}
+}
+
 // authorizationCredential returns the credential in the header Authorization, if its scheme is the
 // given one in any letter case (RFC 9110, section 11.1), otherwise "".
 func authorizationCredential(f *fiber.Ctx, scheme string) string {
@@ -299,22 +313,22 @@ func (c *clientCall) withAccount(f *fiber.Ctx, answer func(account id.Ref) error
 // withToken answers a request that has a valid access token. If the tokens come in cookies, an access
 // token that is missing or no longer valid is renewed by the refresh token.
 func (c *clientCall) withToken(f *fiber.Ctx, answer func(oauthapi.ValidToken) error) error {
-	token, byCookie := bearer(f), false
+	token, byCookie := c.presented(f), false
 	access, refresh := c.readTokenCookies(f)
 	if f.Method() == fiber.MethodDelete && !c.mayUseCookies {
 		access, refresh = "", ""
 	}
-	if token == "" {
-		token, byCookie = access, true
+	if token.Token == "" {
+		token, byCookie = oauthapi.PresentedToken{Token: secure.Secret(access)}, true
 	}
-	valid, err := c.Validate(f.UserContext(), secure.Secret(token))
+	valid, err := c.Validate(f.UserContext(), token)
 	if byCookie && refresh != "" && apierr.IsRefusal(err) {
 		var tokens oauthapi.ClientTokens
 		tokens, err = c.Token(f.UserContext(),
 			map[string]secure.Secret{"grant_type": "refresh_token", "refresh_token": secure.Secret(refresh)})
 		if err == nil {
 			c.setTokenCookies(f, tokens)
-			valid, err = c.Validate(f.UserContext(), tokens.Access)
+			valid, err = c.Validate(f.UserContext(), oauthapi.PresentedToken{Token: tokens.Access})
 		}
 	}
 	if apierr.IsRefusal(err) && !errors.Is(err, apierr.TooMany) {

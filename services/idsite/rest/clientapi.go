@@ -193,6 +193,9 @@ func (c *clientCall) cors(f *fiber.Ctx) (preflight bool, err error) {
 		f.Set(fiber.HeaderAccessControlAllowMethods, methods)
 		f.Set(fiber.HeaderAccessControlAllowHeaders,
 			"Content-Type, Accept, Authorization, X-Requested-With, "+c.agentHeader())
+		if strings.Contains(strings.ToLower(f.Get(fiber.HeaderAccessControlRequestHeaders)), "dpop") {
+			f.Append(fiber.HeaderAccessControlAllowHeaders, "DPoP")
+		}
 		f.Set(fiber.HeaderAccessControlMaxAge, "1800")
 		return true, f.SendStatus(http.StatusNoContent)
 	}

@@ -49,7 +49,7 @@ func (c *clientCall) enrollFactor(f *fiber.Ctx) error {
 	made, err := c.EnrollFactor(f.UserContext(), mfaapi.EnrollFactor{
 		State: in.State, Type: in.Type, Number: in.Phone.Number, AccountName: in.AccountName, Issuer: in.Issuer,
 		Challenge: strings.EqualFold(f.Query("challenge"), "true"),
-	}, secure.Secret(bearer(f)))
+	}, c.presented(f))
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (c *clientCall) challengeFactor(f *fiber.Ctx) error {
 	if ref, ok := c.base.Parse(in.Factor); ok && ref.Kind == "factors" {
 		asked.Factor = ref.ID
 	}
-	challenged, err := c.ChallengeFactor(f.UserContext(), asked, secure.Secret(bearer(f)))
+	challenged, err := c.ChallengeFactor(f.UserContext(), asked, c.presented(f))
 	if err != nil {
 		return err
 	}

@@ -86,7 +86,8 @@ func clientTokens(t *testing.T, s surroundings) {
 	if err != nil || tokens.Access == "" || tokens.ExpiresIn <= 0 || !tokens.AccessExpiresAt.After(s.Now()) {
 		t.Fatalf("the tokens expire in %d s, at %s, %v", tokens.ExpiresIn, tokens.AccessExpiresAt, err)
 	}
-	valid := oauthapi.ValidateToken{Tenant: s.Tenant, Application: s.Application, Token: tokens.Access}
+	valid := oauthapi.ValidateToken{Tenant: s.Tenant, Application: s.Application,
+		PresentedToken: oauthapi.PresentedToken{Token: tokens.Access}}
 	if got, err := s.API.ValidateToken(t.Context(), valid); err != nil || got.Account.ID != s.EndUser {
 		t.Errorf("the token is that of %s, %v", got.Account.ID, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/redirecturi"
 	"github.com/doorward/doorward/services/oauth/dpop"
@@ -88,7 +89,7 @@ func (s *Service) Discovery(ctx context.Context, application id.ID) (map[string]
 }
 
 // acrValues are the values of the claim acr that the hosted pages give.
-var acrValues = []string{"urn:doorward:acr:password", "urn:doorward:acr:mfa"}
+var acrValues = []string{oauthapi.ACRPassword, oauthapi.ACRMFA}
 
 // Keys returns the key set of the provider that an application is.
 func (s *Service) Keys(ctx context.Context, application id.ID) (signing.KeySet, error) {

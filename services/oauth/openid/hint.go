@@ -23,7 +23,7 @@ func (s *Service) readHint(ctx context.Context, i issuer, text string) (idTokenH
 	if len(text) > maxHint {
 		return idTokenHint{}, errHint
 	}
-	typ, claims, err := s.VerifyBy(ctx, i.app.TenantID, secure.Secret(text), func(k store.SigningKey) bool {
+	header, claims, err := s.VerifyBy(ctx, i.app.TenantID, secure.Secret(text), func(k store.SigningKey) bool {
 		return k.GoodUntil.After(k.CreatedAt)
 	})
 	if errors.Is(err, secure.ErrToken) {
@@ -36,7 +36,7 @@ func (s *Service) readHint(ctx context.Context, i issuer, text string) (idTokenH
 	h.subject, _ = claims["sub"].(string)
 	h.session, _ = claims["sid"].(string)
 	_, isIDToken := claims["auth_time"]
-	if typ != "JWT" || claims["iss"] != i.url || h.subject == "" || len(h.audience) == 0 || !isIDToken {
+	if header["typ"] != "JWT" || claims["iss"] != i.url || h.subject == "" || len(h.audience) == 0 || !isIDToken {
 		return idTokenHint{}, errHint
 	}
 	return h, nil

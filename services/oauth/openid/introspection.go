@@ -46,8 +46,8 @@ func (s *Service) findToken(ctx context.Context, i issuer, text secure.Secret) (
 	if len(text) == relyingparty.SecretLength {
 		t, err = s.Store.OpaqueToken(ctx, i.app.TenantID, secure.Digest(text))
 	} else {
-		typ, claims, wrong := s.Verify(ctx, i.app.TenantID, text)
-		if errors.Is(wrong, secure.ErrToken) || wrong == nil && (typ != typeAccessToken || claims["iss"] != i.url) {
+		header, claims, wrong := s.Verify(ctx, i.app.TenantID, text)
+		if errors.Is(wrong, secure.ErrToken) || wrong == nil && (header["typ"] != TypeAccessToken || claims["iss"] != i.url) {
 			return t, errAccessToken
 		}
 		if wrong != nil {
@@ -123,8 +123,8 @@ func (s *Service) SignedIntrospection(ctx context.Context, in Call) (secure.Secr
 	}
 	now := s.Now()
 	claims := secure.Claims{"iss": i.url, "aud": caller, "iat": now.Unix(), "token_introspection": found}
-	return s.Sign(ctx, i.app.TenantID, i.provider.Settings.SigningAlgorithm, TypeIntrospection, claims,
-		now.Add(signing.KeySetMaxAge))
+	return s.Sign(ctx, i.app.TenantID, i.provider.Settings.SigningAlgorithm, map[string]any{"typ": TypeIntrospection},
+		claims, now.Add(signing.KeySetMaxAge))
 }
 
 // TypeIntrospection is the typ of a signed introspection, and with "application/" before it its media type.
@@ -244,16 +244,12 @@ func (s *Service) UserInfo(ctx context.Context, in Call) (UserInfo, error) {
 	if err != nil {
 		return UserInfo{}, err
 	}
-	jkt, err := s.checkProof(ctx, i, in, in.Bearer)
-	if err != nil {
+	if err := s.checkPossession(ctx, i, in, t); err != nil {
 		return UserInfo{}, err
 	}
 	switch {
 	case t.Token.Audience != i.url:
 		return UserInfo{}, errAccessToken
-	case t.Token.JKT != jkt || (t.Token.JKT != "") != (in.Scheme == "dpop"):
-		return UserInfo{}, refuse("invalid_token",
-			"the access token is bound to a key: send it by the scheme DPoP with a proof of that key")
 	case t.AccountID.IsZero() || !slices.Contains(t.Token.Scopes, scopeOpenID):
 		return UserInfo{}, apierr.Forbidden.Because("the access token does not have the scope openid").With("error",
 			"insufficient_scope")
@@ -269,7 +265,7 @@ func (s *Service) UserInfo(ctx context.Context, in Call) (UserInfo, error) {
 	out.Claims["iss"], out.Claims["aud"] = i.url, client.ClientID
 	now := s.Now()
 	out.Claims["iat"] = now.Unix()
-	out.Signed, err = s.Sign(ctx, t.TenantID, *client.Settings.UserinfoSignedResponseAlg, "JWT", out.Claims,
-		now.Add(signing.KeySetMaxAge))
+	out.Signed, err = s.Sign(ctx, t.TenantID, *client.Settings.UserinfoSignedResponseAlg, map[string]any{"typ": "JWT"},
+		out.Claims, now.Add(signing.KeySetMaxAge))
 	return out, err
 }

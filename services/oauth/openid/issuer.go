@@ -23,6 +23,11 @@ type issuer struct {
 
 func (i issuer) ref() id.Ref { return id.Ref{Tenant: i.app.TenantID, ID: i.app.ID} }
 
+// subject is the sub of an account in the tokens of a client.
+func (i issuer) subject(client store.OpenIDClient, account id.ID) string {
+	return relyingparty.Subject(client, account, i.salt)
+}
+
 // isFAPI reports whether the FAPI 2.0 Security Profile holds.
 func (i issuer) isFAPI() bool { return i.provider.Settings.Profile == relyingparty.ProfileFAPI2 }
 
@@ -66,6 +71,6 @@ func (s *Service) issuerOf(ctx context.Context, app applicationapi.Application) 
 	if err != nil {
 		return i, err
 	}
-	i.salt, err = s.salt(ctx, app.TenantID)
+	i.salt, err = s.Salt(ctx, app.TenantID)
 	return i, err
 }

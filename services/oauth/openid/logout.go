@@ -128,6 +128,7 @@ func (s *Service) LogoutToken(ctx context.Context, in oauthapi.AskLogoutToken) (
 	if in.Session != "" {
 		claims["sid"] = in.Session
 	}
-	token, err := s.Sign(ctx, in.Tenant, i.idTokenAlgorithm(client), "logout+jwt", claims, now.Add(logoutTokenAge))
+	token, err := s.Sign(ctx, in.Tenant, i.idTokenAlgorithm(client), map[string]any{"typ": "logout+jwt"}, claims,
+		now.Add(logoutTokenAge))
 	return oauthapi.LogoutToken{Address: *client.Settings.BackchannelLogoutURI, Token: token}, err
 }

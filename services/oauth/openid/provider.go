@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth/attribute"
 	"github.com/doorward/doorward/services/oauth/relyingparty"
 	"github.com/doorward/doorward/services/oauth/signing"
 	"github.com/doorward/doorward/services/oauth/store"
@@ -87,6 +88,13 @@ func (s *Service) Provider(ctx context.Context, application id.Ref) (store.OpenI
 	}
 	p, err := s.Store.OpenIDProvider(ctx, application)
 	return orDefault(app, p, err)
+}
+
+// SigningAlgorithm returns the algorithm by which an application signs its tokens.
+func (s *Service) SigningAlgorithm(ctx context.Context, application id.Ref) (string, error) {
+	p, err := s.Store.CachedOpenIDProvider(ctx, application)
+	p, err = orDefault(applicationapi.Application{}, p, err)
+	return p.Settings.SigningAlgorithm, err
 }
 
 // Lifetimes returns the lifetimes of tokens in the OAuth policy of an application, which a provider shows.
@@ -241,7 +249,7 @@ func mappings(in []MappingChange, scopes []store.OpenIDScope) ([]store.ClaimMapp
 		case m.Claim == "" || len(m.Claim) > relyingparty.MaxText || slices.Contains(standardClaims, m.Claim):
 			return nil,
 				apierr.Format.Because("claims has the claim %q, which is empty, too long, or one of the standards' own", m.Claim)
-		case !isSource(m.Source):
+		case !attribute.Is(m.Source):
 			return nil, apierr.Format.Because("claims has the source %q, which is no attribute of an account", m.Source)
 		case len(m.In) == 0:
 			return nil, apierr.Required.Because("in of the claim %s is required: %s", m.Claim, field.Or(places))

@@ -11,9 +11,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
-	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/href"
-	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth/relyingparty"
@@ -27,7 +25,6 @@ type Service struct {
 	*relyingparty.Clients
 	*signing.Signer
 	tenants *directoryapi.TenantGate
-	salts   *cache.Cache[id.ID, secure.Secret]
 }
 
 // Config is what the rules need.
@@ -58,7 +55,5 @@ func New(cfg Config) *Service {
 		Clients: relyingparty.New(relyingparty.Config{Store: cfg.Store, Application: cfg.Application, Now: cfg.Now,
 			Outbound: cfg.Outbound}),
 		tenants: directoryapi.NewTenantGate("oauth.tenants", cfg.Directory, cfg.Now),
-		salts: cache.New(cache.Config[id.ID, secure.Secret]{Name: "oauth.salts", Size: 4096, MaxAge: time.Hour,
-			Now: cfg.Now}),
 	}
 }

@@ -38,6 +38,7 @@ type Call struct {
 	// Method and Endpoint are those of the request, for the proof of possession; Endpoint is the part of the
 	// address behind the issuer: /token.
 	Method, Endpoint string
+	Address          string   // of a request that is not below the issuer; empty: it is
 	Proofs           []string // headers DPoP
 	Bearer           secure.Secret
 	Scheme           string // of the header Authorization, in lower case
@@ -298,10 +299,12 @@ func (s *Service) encodeAccessToken(ctx context.Context, i issuer, client store.
 	if err != nil {
 		return "", err
 	}
-	return s.Sign(ctx, t.TenantID, i.provider.Settings.SigningAlgorithm, typeAccessToken, claims, t.ExpiresAt)
+	return s.Sign(ctx, t.TenantID, i.provider.Settings.SigningAlgorithm, map[string]any{"typ": TypeAccessToken},
+		claims, t.ExpiresAt)
 }
 
-const typeAccessToken = "at+jwt"
+// TypeAccessToken is the typ of an access token (RFC 9068, section 2.1).
+const TypeAccessToken = "at+jwt"
 
 // accessClaims are the claims of an access token with those of its account.
 func (s *Service) accessClaims(ctx context.Context, i issuer, client store.OpenIDClient, t store.OpenIDToken,
@@ -357,7 +360,7 @@ func (s *Service) idToken(ctx context.Context, r request, allowed issue, account
 	}
 	half := sha256.Sum256([]byte(access.Reveal()))
 	claims["at_hash"] = base64.RawURLEncoding.EncodeToString(half[:len(half)/2])
-	return s.Sign(ctx, r.app.TenantID, r.idTokenAlgorithm(r.client), "JWT", claims, expires)
+	return s.Sign(ctx, r.app.TenantID, r.idTokenAlgorithm(r.client), map[string]any{"typ": "JWT"}, claims, expires)
 }
 
 // idClaims are the claims of an ID token without at_hash, and its end.

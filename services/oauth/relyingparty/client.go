@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/cache"
+	"github.com/doorward/doorward/pkg/customdata"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
@@ -125,6 +127,15 @@ type Change struct {
 	PolicyURI                          field.Text   `json:"policyUri"`
 	TosURI                             field.Text   `json:"tosUri"`
 	Contacts                           field.List   `json:"contacts"`
+
+	CustomData customdata.Change `json:"customData"`
+}
+
+// isCustomDataAlone reports whether a body has custom data and nothing else, which does not change the client.
+func (in Change) isCustomDataAlone() bool {
+	hasData := in.CustomData.Present
+	in.CustomData = customdata.Change{}
+	return hasData && reflect.ValueOf(in).IsZero()
 }
 
 // Clients has the rules of clients.
@@ -132,6 +143,7 @@ type Clients struct {
 	Config
 	fetched   *cache.Cache[string, fetchedKeys]
 	documents *cache.Cache[documentRef, document]
+	salts     *cache.Cache[id.ID, secure.Secret]
 	outbound  http.Client
 }
 
@@ -152,6 +164,8 @@ func New(cfg Config) *Clients {
 			MaxAge: fetchedKeysAge, Now: cfg.Now}),
 		documents: cache.New(cache.Config[documentRef, document]{Name: "oauth.ClientIDMetadataDocuments", Size: 4096,
 			MaxAge: mostDocumentAge, Now: cfg.Now}),
+		salts: cache.New(cache.Config[id.ID, secure.Secret]{Name: "oauth.salts", Size: 4096, MaxAge: time.Hour,
+			Now: cfg.Now}),
 		outbound: http.Client{Transport: cfg.Outbound.Transport(), CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse
 		}},
@@ -226,7 +240,12 @@ func (s *Clients) CreateClient(ctx context.Context, application id.Ref, in Chang
 	if err := in.apply(&c, profile, true); err != nil {
 		return c, err
 	}
-	return c, s.Store.Tx(ctx, func(tx *store.Tx) error { return tx.InsertOpenIDClient(ctx, c) })
+	return c, s.Store.Tx(ctx, func(tx *store.Tx) error {
+		if err := tx.InsertOpenIDClient(ctx, c); err != nil {
+			return err
+		}
+		return tx.MergeClientCustomData(ctx, id.Ref{Tenant: c.TenantID, ID: c.ID}, in.CustomData.Value, now)
+	})
 }
 
 // UpdateClient changes the members that the body names. A client that is disabled gets no tokens, and those that
@@ -246,11 +265,18 @@ func (s *Clients) UpdateClient(ctx context.Context, client id.Ref, in Change) (c
 		if err := in.apply(&c, profile, false); err != nil {
 			return err
 		}
+		if err := tx.MergeClientCustomData(ctx, client, in.CustomData.Value, s.Now()); err != nil ||
+			in.isCustomDataAlone() {
+			return err
+		}
 		c.ModifiedAt = s.Now()
 		return tx.UpdateOpenIDClient(ctx, c)
 	})
 	return c, err
 }
+
+// CustomData returns the customData of clients.
+func (s *Clients) CustomData() customdata.Store { return s.Store.ClientCustomData(s.Now) }
 
 // DeleteClient deletes a client with its secrets, or returns apierr.NotFound. Its tokens end.
 func (s *Clients) DeleteClient(ctx context.Context, client id.Ref) error {

@@ -6,8 +6,10 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/services/oauth/oauthtest"
 )
 
@@ -311,4 +313,34 @@ func TestOpenIDEndpoints(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestClientsHaveCustomData(t *testing.T) {
+	t.Parallel()
+	d := oauthtest.Open(t)
+	client := decode(t, want(t, 201, d.Do(t, d.Site, "POST", "/applications/"+d.Application.String()+"/openIdClients",
+		`{"name":"Shop","redirectUris":["https://shop.test/cb"],"customData":{"team":"web","n":1.50}}`)))
+	path := "/openIdClients/" + client["clientId"].(string)
+	if got := decode(t, d.Do(t, d.Site, "GET", path+"/customData", nil)); got["team"] != "web" {
+		t.Errorf("the customData is %v", got)
+	}
+	d.Clock.Move(time.Minute)
+	changed := decode(t, want(t, 200, d.Do(t, d.Site, "POST", path, `{"customData":{"seats":3}}`)))
+	if changed["modifiedAt"] != client["modifiedAt"] {
+		t.Error("a change of customData alone changes the client")
+	}
+	want(t, 204, d.Do(t, d.Site, "DELETE", path+"/customData/n", nil))
+	merged := decode(t, want(t, 200, d.Do(t, d.Site, "POST", path+"/customData", `{"team":"shop"}`)))
+	if merged["team"] != "shop" || merged["seats"] != 3.0 || merged["n"] != nil {
+		t.Errorf("the merged customData is %v", merged)
+	}
+	stranger := d.NewSite(t)
+	refused(t, 404, 404, d.Do(t, stranger, "GET", path+"/customData", nil))
+	refused(t, 404, 404, d.Do(t, stranger, "POST", path+"/customData", `{"a":1}`))
+	want(t, 204, d.Do(t, d.Site, "DELETE", path, nil))
+	refused(t, 404, 404, d.Do(t, d.Site, "GET", path+"/customData", nil))
+	kept, err := pg.Value[int](t.Context(), d.DB, `SELECT count(*) FROM custom_data`)
+	if err != nil || kept != 0 {
+		t.Errorf("%d documents outlive their client, %v", kept, err)
+	}
 }

@@ -85,6 +85,7 @@ type clientView struct {
 	store.OpenIDClientSettings
 	FAPI        bool      `json:"fapi"`
 	Secrets     href.Link `json:"secrets"`
+	CustomData  href.Link `json:"customData"`
 	Application href.Link `json:"application"`
 	Tenant      href.Link `json:"tenant"`
 }
@@ -93,8 +94,9 @@ func (h *handlers) clientView(c store.OpenIDClient) clientView {
 	return clientView{
 		Head:     rest.NewHead(h.base.To("openIdClients", c.ID), c.CreatedAt, c.ModifiedAt),
 		ClientID: c.ClientID, Name: c.Name, Description: c.Description, Status: c.Status, OpenIDClientSettings: c.Settings,
-		FAPI:    relyingparty.CheckFAPI(c.Settings) == nil,
-		Secrets: h.base.Link("openIdClients", c.ID, "secrets"), Application: h.base.Link("applications", c.ApplicationID),
+		FAPI:       relyingparty.CheckFAPI(c.Settings) == nil,
+		CustomData: h.base.Link("openIdClients", c.ID, "customData"),
+		Secrets:    h.base.Link("openIdClients", c.ID, "secrets"), Application: h.base.Link("applications", c.ApplicationID),
 		Tenant: h.base.Link("tenants", c.TenantID),
 	}
 }

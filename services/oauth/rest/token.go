@@ -6,6 +6,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rest"
@@ -63,7 +64,13 @@ func (h *handlers) validateToken(c *fiber.Ctx) error {
 	if err != nil {
 		return apierr.NotFound
 	}
-	token, err := h.svc.Validate(c.UserContext(), tenant, application, secure.Secret(text))
+	sent := oauthapi.PresentedToken{Token: secure.Secret(text), Method: c.Method(),
+		Address: h.base.To("applications", application, "authTokens", text), Proofs: proofs(c)}
+	if len(sent.Proofs) > 0 {
+		sent.Scheme = "dpop" // Authorization has the API key of the caller
+	}
+	token, err := h.svc.Validate(c.UserContext(), oauthapi.ValidateToken{Tenant: tenant, Application: application,
+		PresentedToken: sent})
 	if err != nil {
 		return err
 	}

@@ -68,6 +68,7 @@ type policyView struct {
 	AccessTokenTTL     string    `json:"accessTokenTtl"`
 	RefreshTokenTTL    string    `json:"refreshTokenTtl"`
 	RevokeTokens       bool      `json:"revokeTokensOnPasswordChange"`
+	TokenSigning       string    `json:"tokenSigning"`
 	TokenEndpoint      href.Link `json:"tokenEndpoint"`
 	RevocationEndpoint href.Link `json:"revocationEndpoint"`
 	Application        href.Link `json:"application"`
@@ -78,6 +79,7 @@ func (h *handlers) policyView(p store.Policy) policyView {
 	return policyView{
 		Head:           rest.NewHead(h.base.To("oAuthPolicies", p.ApplicationID), p.CreatedAt, p.ModifiedAt),
 		AccessTokenTTL: p.AccessTokenTTL, RefreshTokenTTL: p.RefreshTokenTTL, RevokeTokens: p.RevokeTokensOnPasswordChange,
+		TokenSigning:       p.TokenSigning,
 		TokenEndpoint:      h.base.Link("applications", p.ApplicationID, "oauth", "token"),
 		RevocationEndpoint: h.base.Link("applications", p.ApplicationID, "oauth", "revoke"),
 		Application:        h.base.Link("applications", p.ApplicationID), Tenant: h.base.Link("tenants", p.TenantID),

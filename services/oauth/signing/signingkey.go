@@ -123,8 +123,8 @@ func (s *Signer) activeKey(ctx context.Context, tenant id.ID, algorithm string) 
 }
 
 // Sign signs the claims of a token that expires at expires with the tenant's ACTIVE key of an algorithm. The
-// key is published for as long.
-func (s *Signer) Sign(ctx context.Context, tenant id.ID, algorithm, typ string, claims secure.Claims,
+// key is published for as long. The header gets the given members, such as typ.
+func (s *Signer) Sign(ctx context.Context, tenant id.ID, algorithm string, header map[string]any, claims secure.Claims,
 	expires time.Time) (secure.Secret, error) {
 	for {
 		k, err := s.activeKey(ctx, tenant, algorithm)
@@ -153,40 +153,38 @@ func (s *Signer) Sign(ctx context.Context, tenant id.ID, algorithm, typ string, 
 		if err != nil {
 			return "", err
 		}
-		return pair.Sign(typ, claims)
+		return pair.Sign(header, claims)
 	}
 }
 
 // Verify verifies the signature of a JWT of the tenant with the published key that its header names, and the
 // algorithm of that key, and returns the header and the claims. It returns secure.ErrToken. Times are not
 // validated.
-func (s *Signer) Verify(ctx context.Context, tenant id.ID, text secure.Secret) (typ string, claims secure.Claims,
-	err error) {
+func (s *Signer) Verify(ctx context.Context, tenant id.ID, text secure.Secret) (header map[string]any,
+	claims secure.Claims, err error) {
 	return s.VerifyBy(ctx, tenant, text, s.isPublished)
 }
 
 // VerifyBy is Verify with the keys that are accepted.
 func (s *Signer) VerifyBy(ctx context.Context, tenant id.ID, text secure.Secret,
-	accepts func(store.SigningKey) bool) (typ string, claims secure.Claims, err error) {
-	header, err := secure.UnverifiedHeader(text)
-	if err != nil {
-		return "", nil, err
+	accepts func(store.SigningKey) bool) (header map[string]any, claims secure.Claims, err error) {
+	if header, err = secure.UnverifiedHeader(text); err != nil {
+		return nil, nil, err
 	}
 	keys, err := s.Store.CachedSigningKeys(ctx, tenant)
 	if err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
 	at := slices.IndexFunc(keys, func(k store.SigningKey) bool { return header["kid"] == k.ID })
 	if at < 0 || !accepts(keys[at]) {
-		return "", nil, secure.ErrToken
+		return nil, nil, secure.ErrToken
 	}
 	public, err := secure.ParseVerificationKey(keys[at].JWK)
 	if err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
-	typ, _ = header["typ"].(string)
 	claims, err = public.Verify(text, keys[at].Algorithm)
-	return typ, claims, err
+	return header, claims, err
 }
 
 // isPublished reports whether a key stands in the key set.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/doorward/doorward/pkg/customdata"
+	"github.com/doorward/doorward/pkg/customdata/customdatastore"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
@@ -153,6 +155,21 @@ const (
 		WHERE s.tenant_id = $1 AND s.client_id = $2 ORDER BY s.id`
 )
 
+// ClientCustomData returns the customData of clients.
+func (s *Store) ClientCustomData(now func() time.Time) customdata.Store {
+	return customdatastore.Store{DB: s.db, Now: now, Table: "openid_clients", ID: "id"}
+}
+
+// MergeClientCustomData merges a document into the customData of a client, which the transaction has locked or
+// inserted.
+func (tx *Tx) MergeClientCustomData(ctx context.Context, client id.Ref, in customdata.Document, now time.Time) error {
+	if in.IsEmpty() {
+		return nil
+	}
+	_, err := customdatastore.Merge(ctx, tx, client.Tenant, client.ID, in, now)
+	return err
+}
+
 // OpenIDClients has the attributes by which the clients of an application are searched and sorted.
 var OpenIDClients = list.Spec{
 	"name":       {Column: "c.name", Folded: "c.name_folded"},
@@ -232,6 +249,9 @@ func (tx *Tx) UpdateOpenIDClient(ctx context.Context, c OpenIDClient) error {
 
 // DeleteOpenIDClient deletes a locked client with its secrets.
 func (tx *Tx) DeleteOpenIDClient(ctx context.Context, client id.Ref) error {
+	if err := customdatastore.Remove(ctx, tx, client.Tenant, client.ID); err != nil {
+		return err
+	}
 	tx.Queue(`DELETE FROM openid_client_secrets WHERE tenant_id = $1 AND client_id = $2`, client.Tenant, client.ID)
 	return pg.MustChange(ctx, tx, `DELETE FROM openid_clients WHERE tenant_id = $1 AND id = $2`, client.Tenant, client.ID)
 }
@@ -247,6 +267,9 @@ func (tx *Tx) DeleteApplicationOpenID(ctx context.Context, application id.Ref) e
 		(SELECT id FROM openid_clients WHERE tenant_id = $1 AND application_id = $2)`, application.Tenant, application.ID)
 	deleted, err := pg.Values[id.ID](ctx, tx, `DELETE FROM openid_clients WHERE tenant_id = $1 AND application_id = $2
 		RETURNING id`, application.Tenant, application.ID)
+	if err == nil {
+		err = customdatastore.Remove(ctx, tx, application.Tenant, deleted...)
+	}
 	for _, client := range deleted {
 		tx.store.openIDClients.InvalidateAfter(tx, id.Ref{Tenant: application.Tenant, ID: client})
 	}

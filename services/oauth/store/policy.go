@@ -23,11 +23,20 @@ type Policy struct {
 	// RevokeTokensOnPasswordChange says whether the tokens of an account are revoked when an
 	// administrator sets its password.
 	RevokeTokensOnPasswordChange bool
+
+	// TokenSigning says what signs the tokens: TokensByAPIKey or TokensBySigningKey.
+	TokenSigning string
 }
+
+// The values of Policy.TokenSigning.
+const (
+	TokensByAPIKey     = "API_KEY"
+	TokensBySigningKey = "SIGNING_KEY"
+)
 
 const (
 	policyColumns = `tenant_id, application_id, access_token_ttl, refresh_token_ttl, created_at, modified_at,
-		revoke_tokens_on_password_change`
+		revoke_tokens_on_password_change, token_signing`
 	policyQuery = `SELECT ` + policyColumns + ` FROM oauth_policies WHERE tenant_id = $1 AND application_id = $2`
 )
 
@@ -40,7 +49,7 @@ func (s *Store) Policy(ctx context.Context, tenant, application id.ID) (Policy, 
 // DefaultPolicy is the policy of an application that was never changed (docs/interface/oauth.md#token-contents).
 func DefaultPolicy(tenant, application id.ID) Policy {
 	return Policy{TenantID: tenant, ApplicationID: application, AccessTokenTTL: "PT1H", RefreshTokenTTL: "P60D",
-		RevokeTokensOnPasswordChange: true}
+		RevokeTokensOnPasswordChange: true, TokenSigning: TokensByAPIKey}
 }
 
 // CachedPolicy is Policy from the cache, or DefaultPolicy. A change by this process is visible at once, a
@@ -72,10 +81,9 @@ func (tx *Tx) LockPolicy(ctx context.Context, p Policy) (Policy, error) {
 // UpdatePolicy writes the members that a client can change.
 func (tx *Tx) UpdatePolicy(ctx context.Context, p Policy) error {
 	tx.invalidatePolicy(p.TenantID, p.ApplicationID)
-	return pg.MustChange(ctx, tx, `UPDATE oauth_policies SET access_token_ttl = $3, refresh_token_ttl = $4, modified_at =
-		$5, revoke_tokens_on_password_change = $6
-		WHERE tenant_id = $1 AND application_id = $2`,
-		p.TenantID, p.ApplicationID, p.AccessTokenTTL, p.RefreshTokenTTL, p.ModifiedAt, p.RevokeTokensOnPasswordChange)
+	return pg.MustChange(ctx, tx, `UPDATE oauth_policies SET `+pg.Set(`access_token_ttl, refresh_token_ttl, modified_at,
+		revoke_tokens_on_password_change, token_signing`)+` WHERE tenant_id = @tenant_id AND application_id = @application_id`,
+		pg.Named(p))
 }
 
 // DeletePolicy deletes the policy of an application, if one is stored.

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/doorward/doorward/pkg/customdata/customdatastore"
 	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
@@ -26,7 +27,7 @@ func Migrations() fs.FS { return pg.Embedded(files) }
 // Config returns the address of the service's database, its schema and its migrations.
 func Config(url secure.Secret) pg.Config {
 	return pg.Config{
-		URL: url, Schema: "oauth", Migrations: []fs.FS{outbox.Migrations(), Migrations()},
+		URL: url, Schema: "oauth", Migrations: []fs.FS{outbox.Migrations(), customdatastore.Migrations(), Migrations()},
 	}
 }
 

@@ -1,4 +1,6 @@
-package gateway
+// Package expansion is link expansion (embedding; docs/interface/search.md#expansion): it parses the query expand=,
+// finds the links that it names in an answer, and replaces them by the resources that they lead to.
+package expansion
 
 import (
 	"slices"
@@ -8,33 +10,39 @@ import (
 	"github.com/doorward/doorward/pkg/apierr"
 )
 
-// expansion is one link to expand: its name and, for a collection, the query of the
+// Expansion is one link to expand: its name and, for a collection, the query of the
 // page, such as offset=0&limit=10.
-type expansion struct {
-	name, page string
+type Expansion struct {
+	Name, Page string
+}
+
+// Link is a link that can be expanded.
+type Link struct {
+	Name       string
+	Collection bool // it is to a collection, and may be expanded with offset and limit
 }
 
 // maxPageNumber bounds offset and limit; the services have smaller limits.
 const maxPageNumber = 1<<31 - 1
 
-// parseExpansions parses "a,b(offset:0,limit:10)" (docs/interface/search.md#expansion). A
+// Parse parses "a,b(offset:0,limit:10)" (docs/interface/search.md#expansion). A
 // repeated name counts once.
-func parseExpansions(text string, allowed []expandable) ([]expansion, error) {
-	var all []expansion
+func Parse(text string, allowed []Link) ([]Expansion, error) {
+	var all []Expansion
 	for more := true; more; {
 		end := strings.IndexAny(text, ",()")
-		var one expansion
-		one.name = strings.TrimSpace(text)
+		var one Expansion
+		one.Name = strings.TrimSpace(text)
 		more = false
 		if end >= 0 {
-			one.name = strings.TrimSpace(text[:end])
+			one.Name = strings.TrimSpace(text[:end])
 			more, text = text[end] == ',', text[end:]
 			if text[0] == '(' {
-				if slices.ContainsFunc(allowed, func(e expandable) bool { return e.name == one.name && !e.collection }) {
-					return nil, apierr.MalformedQuery.Because("%s leads to a single resource; leave out its offset and limit", one.name)
+				if slices.ContainsFunc(allowed, func(e Link) bool { return e.Name == one.Name && !e.Collection }) {
+					return nil, apierr.MalformedQuery.Because("%s leads to a single resource; leave out its offset and limit", one.Name)
 				}
 				var err error
-				if one.page, text, err = parsePage(text[1:]); err != nil {
+				if one.Page, text, err = parsePage(text[1:]); err != nil {
 					return nil, err
 				}
 				more = text != ""
@@ -48,13 +56,13 @@ func parseExpansions(text string, allowed []expandable) ([]expansion, error) {
 				return nil, malformedExpand(text)
 			}
 		}
-		if one.name == "" {
+		if one.Name == "" {
 			return nil, apierr.MalformedQuery.Because("expand has an empty name")
 		}
-		if !slices.ContainsFunc(allowed, func(e expandable) bool { return e.name == one.name }) {
-			return nil, notExpandable(one.name, allowed)
+		if !slices.ContainsFunc(allowed, func(e Link) bool { return e.Name == one.Name }) {
+			return nil, notExpandable(one.Name, allowed)
 		}
-		if !slices.ContainsFunc(all, func(other expansion) bool { return other.name == one.name }) {
+		if !slices.ContainsFunc(all, func(other Expansion) bool { return other.Name == one.Name }) {
 			all = append(all, one)
 		}
 	}
@@ -65,13 +73,13 @@ func malformedExpand(rest string) error {
 	return apierr.MalformedQuery.Because("expand cannot be read at %.20q; its form is name,name(offset:0,limit:25)", rest)
 }
 
-func notExpandable(name string, allowed []expandable) error {
+func notExpandable(name string, allowed []Link) error {
 	if len(allowed) == 0 {
 		return apierr.NotExpandable.Because("nothing can be expanded here")
 	}
 	names := make([]string, len(allowed))
 	for i, e := range allowed {
-		names[i] = e.name
+		names[i] = e.Name
 	}
 	return apierr.NotExpandable.Because("%.40q cannot be expanded; these can: %s", name, strings.Join(names, ", "))
 }

@@ -1,4 +1,5 @@
-package gateway
+// Package domaincertificate has the TLS certificates of the domains that tenants have for their hosted pages.
+package domaincertificate
 
 import (
 	"context"
@@ -24,25 +25,26 @@ const (
 	certificateTimeout = 3 * time.Second
 )
 
-// domainCertificates finds the TLS certificate of a custom domain of a tenant by the name that
+// Certificates finds the TLS certificate of a custom domain of a tenant by the name that
 // the client sends (SNI, RFC 6066, section 3). All other names have the certificate of the
 // deployment, which pkg/certificate/certificate.go loads and reloads.
-type domainCertificates struct {
+type Certificates struct {
 	idsite           idsiteapi.API
 	rings            secure.Keyrings
 	isDeploymentHost func(host string) bool                 // such hosts have the deployment's certificate
 	cache            *cache.Cache[string, *tls.Certificate] // nil: the domain has none
 }
 
-func newDomainCertificates(idsite idsiteapi.API, rings secure.Keyrings, isOwn func(host string) bool) *domainCertificates {
-	return &domainCertificates{idsite: idsite, rings: rings, isDeploymentHost: isOwn, cache: cache.New(cache.Config[string, *tls.Certificate]{
+// New returns the certificates. isOwn says which hosts have the certificate of the deployment.
+func New(idsite idsiteapi.API, rings secure.Keyrings, isOwn func(host string) bool) *Certificates {
+	return &Certificates{idsite: idsite, rings: rings, isDeploymentHost: isOwn, cache: cache.New(cache.Config[string, *tls.Certificate]{
 		Name: "gateway.certificates", Size: maxCertificates, MaxAge: certificateAge, Now: time.Now,
 	})}
 }
 
-// forHandshake returns the certificate for a handshake, or nil for the certificate of the
+// ForHandshake returns the certificate for a handshake, or nil for the certificate of the
 // deployment.
-func (c *domainCertificates) forHandshake(hello *tls.ClientHelloInfo) *tls.Certificate {
+func (c *Certificates) ForHandshake(hello *tls.ClientHelloInfo) *tls.Certificate {
 	name := strings.ToLower(hello.ServerName)
 	if !strings.Contains(name, ".") || strings.HasSuffix(name, ".localhost") || c.isDeploymentHost(name) {
 		return nil
@@ -63,7 +65,7 @@ func (c *domainCertificates) forHandshake(hello *tls.ClientHelloInfo) *tls.Certi
 	return found
 }
 
-func (c *domainCertificates) load(ctx context.Context, name string) (*tls.Certificate, error) {
+func (c *Certificates) load(ctx context.Context, name string) (*tls.Certificate, error) {
 	answer, err := c.idsite.Certificate(ctx, idsiteapi.Domain{Name: name})
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package application
+package throttle
 
 import (
 	"context"
@@ -33,6 +33,6 @@ func newLoginCounter() metric.Int64Counter {
 }
 
 // countLogin counts a login by its result.
-func (s *Service) countLogin(ctx context.Context, result string) {
+func (s *Throttle) countLogin(ctx context.Context, result string) {
 	s.logins.Add(ctx, 1, metric.WithAttributes(attribute.String("result", result)))
 }

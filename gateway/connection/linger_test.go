@@ -1,4 +1,4 @@
-package gateway
+package connection
 
 import (
 	"context"
@@ -24,8 +24,8 @@ func TestWhatIsDiscardedOfAClientIsPaced(t *testing.T) {
 				}
 			}
 		}()
-		c := &conn{Conn: server, raw: &replayConn{Conn: server}, listener: &listener{lingering: semaphore.NewWeighted(1)}}
-		c.linger()
+		c := &Conn{Conn: server, raw: &replayConn{Conn: server}, listener: &listener{lingering: semaphore.NewWeighted(1)}}
+		c.Linger()
 		closed := make(chan struct{})
 		go func() {
 			_ = c.Close()
