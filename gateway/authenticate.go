@@ -50,6 +50,9 @@ func (g *Gateway) authenticate(rc *requestContext) error {
 // section 5.2).
 func (g *Gateway) checkTenant(rc *requestContext, tenant id.ID) error {
 	err := g.cfg.Tenants.Check(rc.ctx, tenant)
+	if errors.Is(err, apierr.NotFound) {
+		err = errInvalidKey
+	}
 	if errors.Is(err, apierr.TenantSuspended) && rc.route != nil && strings.Contains(rc.route.pattern, "/oauth/") {
 		err = apierr.From(err).With("error", "access_denied")
 	}

@@ -15,6 +15,8 @@ import (
 
 // fakeIDSite is the idsite service with certificates by domain.
 type fakeIDSite struct {
+	idsiteapi.API // of which the gateway calls no other method
+
 	ring  *secure.Keyring
 	pairs map[string][2]string
 	calls int

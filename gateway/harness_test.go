@@ -256,6 +256,8 @@ func (d *fakeDirectory) AccessChanges(_ context.Context, after cache.Position) (
 
 // fakeOAuth is the OAuth service with the API keys of the tests.
 type fakeOAuth struct {
+	oauthapi.API // of which the gateway calls no other method
+
 	mu     sync.Mutex
 	keys   map[string]oauthapi.Key
 	secret map[string]string

@@ -14,6 +14,8 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/idsiteapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/api/sizeapi"
+	"github.com/doorward/doorward/pkg/api/usageapi"
 	"github.com/doorward/doorward/pkg/certificate"
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/env"
@@ -74,10 +76,16 @@ func (c Operator) open(p *run.Process, common deployment.Common, clientSuffix, p
 		})
 	}
 	peer := func(name string) rpc.Peer { return rpc.Peer{Upstream: up[name], Signer: common.Signer} }
+	var sizes []sizeapi.API
+	for _, name := range deployment.Services {
+		sizes = append(sizes, sizeapi.Client(peer(name)))
+	}
 	o.http = operator.New(operator.Config{
-		Keys: keys, Base: common.Base, ClientSuffix: clientSuffix,
+		Keys: keys, Now: common.Now, Base: common.Base, ClientSuffix: clientSuffix,
 		Directory: directoryapi.Client(peer("directory")), Application: applicationapi.Client(peer("application")),
 		OAuth: oauthapi.Client(peer("oauth")), IDSite: idsiteapi.Client(peer("idsite")),
+		Usage: []usageapi.API{usageapi.Client(peer("application")), usageapi.Client(peer("notification"))},
+		Sizes: sizes,
 	})
 	return o, nil
 }

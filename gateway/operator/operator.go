@@ -17,6 +17,8 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/idsiteapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/api/sizeapi"
+	"github.com/doorward/doorward/pkg/api/usageapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/href"
@@ -31,6 +33,7 @@ const requestTimeout = 18 * time.Second
 // Config describes the interface.
 type Config struct {
 	Keys         []Key
+	Now          func() time.Time
 	Base         href.Base // of the deployment, which the errors name
 	ClientSuffix string    // the domain of the Client APIs
 
@@ -38,6 +41,8 @@ type Config struct {
 	Application applicationapi.Contract
 	OAuth       oauthapi.Contract
 	IDSite      idsiteapi.API
+	Usage       []usageapi.API // of the services that count
+	Sizes       []sizeapi.API  // of all services
 }
 
 // New makes the HTTP application of the interface.
@@ -49,7 +54,11 @@ func New(cfg Config) *fiber.App {
 	v1.Get("/lookup", allow(lookup), h.lookup)
 	v1.Get("/events", allow(lookup), h.events)
 	v1.Get("/tenants", allow(read), h.tenants)
+	v1.Post("/tenants", allow(admin), h.createTenant)
 	v1.Get("/tenants/:id", allow(read), h.tenant)
+	v1.Delete("/tenants/:id", allow(admin), h.deleteTenant)
+	v1.Get("/tenants/:id/usage", allow(read), h.usageOfTenant)
+	v1.Get("/usage", allow(read), h.usage)
 	v1.Post("/tenants/:id/suspend", allow(admin), h.change(cfg.Directory.SuspendTenant))
 	v1.Post("/tenants/:id/resume", allow(admin), h.change(cfg.Directory.ResumeTenant))
 	return app

@@ -2,18 +2,38 @@ package operator
 
 import (
 	"context"
+	"errors"
+	"regexp"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/idsiteapi"
+	"github.com/doorward/doorward/pkg/api/sizeapi"
+	"github.com/doorward/doorward/pkg/api/usageapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rest"
+	"github.com/doorward/doorward/pkg/secure"
 )
 
-// maxReason bounds the reason of a change, in characters.
-const maxReason = 1000
+const (
+	maxReason = 1000 // characters of the reason of a change
+	maxName   = 255  // characters of the name of a tenant
+	maxKey    = 60   // characters of the key of a tenant, which is a label of a host name
+	maxEmail  = 255
+	// secretLength is the length of the secret of an API key, in characters of base62.
+	secretLength = 43
+	// defaultGrace is the time after which all of a tenant goes that is deleted, maxGrace the longest.
+	defaultGrace = 7 * 24 * time.Hour
+	maxGrace     = 400 * 24 * time.Hour
+)
+
+// keyPattern is that of the key of a tenant.
+var keyPattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 // tenantView is the representation of a tenant.
 type tenantView struct {
@@ -27,17 +47,90 @@ type tenantView struct {
 	DeleteAfter *rest.Time `json:"deleteAfter"`
 	CreatedAt   rest.Time  `json:"createdAt"`
 	ModifiedAt  rest.Time  `json:"modifiedAt"`
+
+	Owner        *ownerView `json:"owner"`
+	Accounts     int64      `json:"accounts"`
+	Applications int64      `json:"applications"`
+	Directories  int64      `json:"directories"`
+	Bytes        int64      `json:"bytes"`
+	// of 30 days
+	Logins       int64 `json:"logins"`
+	FailedLogins int64 `json:"failedLogins"`
+	Mails        int64 `json:"mails"`
+	Texts        int64 `json:"texts"`
+
+	APIKey *apiKeyView `json:"apiKey,omitempty"` // of a tenant that was just created
 }
 
-func viewTenant(c *fiber.Ctx, t directoryapi.Tenant) tenantView {
-	return tenantView{
-		Href: origin(c) + "/operator/v1/tenants/" + t.ID.String(), ID: t.ID, Key: t.Key, Name: t.Name, Status: t.Status,
-		Reason: t.StatusReason, SuspendedAt: optionalTime(t.SuspendedAt), DeleteAfter: optionalTime(t.DeleteAfter),
-		CreatedAt: rest.Time(t.CreatedAt), ModifiedAt: rest.Time(t.ModifiedAt),
+type ownerView struct {
+	ID    id.ID  `json:"id"`
+	Email string `json:"email"`
+}
+
+// apiKeyView is an API key with its secret, which is shown this once.
+type apiKeyView struct {
+	ID     string `json:"id"`
+	Secret string `json:"secret"`
+}
+
+// views returns the representations of tenants, with what the services store and have counted of them.
+func (h handlers) views(c *fiber.Ctx, tenants ...directoryapi.Tenant) ([]tenantView, error) {
+	ctx, ids := c.UserContext(), make([]id.ID, len(tenants))
+	for i, t := range tenants {
+		ids[i] = t.ID
 	}
+	query, err := usageapi.ParseQuery("", "", usageapi.Month, h.Now())
+	if err != nil {
+		return nil, err
+	}
+	query.Tenants = ids
+	totals := map[id.ID]usageapi.Count{}
+	if len(ids) > 0 {
+		reports, err := h.reports(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		totals = usageapi.Totals(reports...)
+	}
+	views := make([]tenantView, len(tenants))
+	for i, t := range tenants {
+		used := totals[t.ID]
+		views[i] = tenantView{
+			Href: origin(c) + "/operator/v1/tenants/" + t.ID.String(), ID: t.ID, Key: t.Key, Name: t.Name, Status: t.Status,
+			Reason: t.StatusReason, SuspendedAt: (*rest.Time)(t.SuspendedAt), DeleteAfter: (*rest.Time)(t.DeleteAfter),
+			CreatedAt: rest.Time(t.CreatedAt), ModifiedAt: rest.Time(t.ModifiedAt),
+			Logins: used.Logins, FailedLogins: used.FailedLogins, Mails: used.Mails, Texts: used.Texts,
+		}
+		owner, err := h.Directory.Owner(caller.WithTenant(ctx, t.ID), id.Ref{Tenant: t.ID, ID: t.ID})
+		if err != nil && !errors.Is(err, apierr.NotFound) {
+			return nil, err
+		}
+		if err == nil {
+			views[i].Owner = &ownerView{owner.ID, owner.Email}
+		}
+	}
+	return views, h.addSizes(ctx, views, ids)
 }
 
-func optionalTime(at *time.Time) *rest.Time { return (*rest.Time)(at) }
+// addSizes adds what the services store of tenants.
+func (h handlers) addSizes(ctx context.Context, views []tenantView, ids []id.ID) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	for _, service := range h.Sizes {
+		answer, err := service.Sizes(ctx, sizeapi.Tenants{IDs: ids})
+		if err != nil {
+			return err
+		}
+		for i, size := range answer.Sizes {
+			views[i].Bytes += size.Bytes
+			views[i].Accounts += size.Rows["accounts"]
+			views[i].Applications += size.Rows["applications"]
+			views[i].Directories += size.Rows["directories"]
+		}
+	}
+	return nil
+}
 
 // tenants answers with a page of the tenants.
 func (h handlers) tenants(c *fiber.Ctx) error {
@@ -45,7 +138,15 @@ func (h handlers) tenants(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return answerPage(c, page, func(t directoryapi.Tenant) any { return viewTenant(c, t) })
+	views, err := h.views(c, page.Items...)
+	if err != nil {
+		return err
+	}
+	out := collection{address(c), page.Offset, page.Limit, page.Size, make([]any, len(views))}
+	for i, view := range views {
+		out.Items[i] = view
+	}
+	return rest.OK(c, out)
 }
 
 // tenant answers with a tenant, by its key or its id.
@@ -54,7 +155,19 @@ func (h handlers) tenant(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return rest.OK(c, viewTenant(c, t))
+	return h.answerTenant(c, fiber.StatusOK, t)
+}
+
+func (h handlers) answerTenant(c *fiber.Ctx, status int, t directoryapi.Tenant) error {
+	views, err := h.views(c, t)
+	if err != nil {
+		return err
+	}
+	if err := rest.OK(c, views[0]); err != nil {
+		return err
+	}
+	c.Status(status)
+	return nil
 }
 
 // changeBody is the body of a change of a tenant's status.
@@ -79,6 +192,87 @@ func (h handlers) change(rule func(context.Context, directoryapi.OperatorChange)
 		if err != nil {
 			return err
 		}
-		return rest.OK(c, viewTenant(c, t))
+		return h.answerTenant(c, fiber.StatusOK, t)
 	}
+}
+
+// deleteTenant suspends a tenant, all of which goes after a grace.
+func (h handlers) deleteTenant(c *fiber.Ctx) error {
+	reason, err := field.Required(field.Some(c.Query("reason")), "reason", maxReason)
+	if err != nil {
+		return err
+	}
+	grace := defaultGrace
+	if text := c.Query("grace"); text != "" {
+		if grace, err = field.ParseDuration(text); err != nil || grace < 0 || grace > maxGrace {
+			return apierr.ParameterInvalid.Because("grace is a duration such as P7D, at most 400 days, not %q", text)
+		}
+	}
+	t, err := h.Directory.DeleteTenant(c.UserContext(), directoryapi.DeleteTenant{
+		OperatorChange: directoryapi.OperatorChange{Tenant: c.Params("id"), Operator: keyOf(c).name, Reason: &reason}, Grace: grace,
+	})
+	if err != nil {
+		return err
+	}
+	return h.answerTenant(c, fiber.StatusAccepted, t)
+}
+
+// tenantBody is the body that creates a tenant.
+type tenantBody struct {
+	Name       field.Text `json:"name"`
+	OwnerEmail field.Text `json:"ownerEmail"`
+	Key        field.Text `json:"key"`
+}
+
+// createTenant creates a tenant with its owner and his API key, and records that.
+func (h handlers) createTenant(c *fiber.Ctx) error {
+	var body tenantBody
+	if err := rest.Body[tenantBody](c, &body); err != nil {
+		return err
+	}
+	in, err := body.parse(h.Now())
+	if err != nil {
+		return err
+	}
+	_, err = h.IDSite.CreateTenant(c.UserContext(), in)
+	e := directoryapi.OperatorEvent{
+		ID: id.New(h.Now()), At: h.Now(), Command: "tenant create", Operator: keyOf(c).name, Tenant: &in.ID, Outcome: "DONE",
+	}
+	if err != nil {
+		e.Outcome, e.Tenant = "REFUSED", nil
+	}
+	if _, recordErr := h.Directory.RecordOperatorEvent(c.UserContext(), e); err != nil || recordErr != nil {
+		return errors.Join(err, recordErr)
+	}
+	t, err := h.Directory.FindTenant(c.UserContext(), directoryapi.TenantName{Name: in.ID.String()})
+	if err != nil {
+		return err
+	}
+	views, err := h.views(c, t)
+	if err != nil {
+		return err
+	}
+	views[0].APIKey = &apiKeyView{in.KeyID, in.KeySecret.Reveal()}
+	return rest.Created(c, views[0].Href, views[0])
+}
+
+// parse checks a body, and returns the tenant to create with a new API key.
+func (b tenantBody) parse(now time.Time) (in idsiteapi.CreateTenant, err error) {
+	in = idsiteapi.CreateTenant{ID: id.New(now), KeyID: secure.KeyID(), KeySecret: secure.Token(secretLength)}
+	if in.Name, err = field.Required(b.Name, "name", maxName); err != nil {
+		return in, err
+	}
+	if in.OwnerEmail, err = field.Required(b.OwnerEmail, "ownerEmail", maxEmail); err != nil {
+		return in, err
+	}
+	if err := field.Email("ownerEmail", in.OwnerEmail); err != nil {
+		return in, err
+	}
+	if !b.Key.Given() {
+		return in, nil
+	}
+	if in.Key, err = field.Required(b.Key, "key", maxKey); err == nil && !keyPattern.MatchString(in.Key) {
+		err = apierr.Format.Because("key has lower-case letters, digits, and single hyphens between them; it is %q", in.Key)
+	}
+	return in, err
 }

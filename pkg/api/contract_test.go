@@ -19,6 +19,8 @@ import (
 	"github.com/doorward/doorward/pkg/api/idsiteapi"
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/api/sizeapi"
+	"github.com/doorward/doorward/pkg/api/usageapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/customdata"
@@ -36,6 +38,10 @@ func TestTheContractOfApplication(t *testing.T) {
 
 func TestTheContractOfOAuth(t *testing.T) { nearIsFar(t, "oauth", oauthapi.Client, oauthapi.Serve) }
 func TestTheContractOfMFA(t *testing.T)   { nearIsFar(t, "mfa", mfaapi.Client, mfaapi.Serve) }
+
+func TestTheContractOfUsage(t *testing.T) { nearIsFar(t, "usage", usageapi.Client, usageapi.Serve) }
+
+func TestTheContractOfSizes(t *testing.T) { nearIsFar(t, "size", sizeapi.Client, sizeapi.Serve) }
 
 func TestTheContractOfIDSite(t *testing.T) {
 	nearIsFar(t, "idsite", idsiteapi.Client, idsiteapi.Serve)

@@ -120,6 +120,7 @@ func (s *Service) login(
 ) (applicationapi.LoggedIn, error) {
 	a := s.throttle.NewAttempt(ctx, application, login)
 	logged, err := s.checkLogin(ctx, &a, application, where, login, password)
+	s.store.Usage.AddLogin(application.Tenant, err)
 	if err != nil {
 		s.noteFailure(ctx, application, login, a, err)
 		return logged, err
@@ -172,6 +173,9 @@ func (s *Service) checkLogin(
 // second factor, without a password.
 func (s *Service) CompleteLogin(ctx context.Context, in applicationapi.CompleteLogin) (applicationapi.LoggedIn, error) {
 	logged, err := s.completeLogin(ctx, in)
+	if in.IsLogin {
+		s.store.Usage.AddLogin(in.Tenant, err)
+	}
 	result := slog.String("account", logged.Account.ID.String())
 	if err != nil {
 		result = slog.Int("code", apierr.From(err).Code)

@@ -18,7 +18,8 @@ import (
 // provider and creates the account of a new user (services/directory/provider/account.go); the
 // account links are followed then (linking.go).
 func (s *Service) ProviderLogin(ctx context.Context,
-	in applicationapi.ProviderLogin) (applicationapi.ProviderLoggedIn, error) {
+	in applicationapi.ProviderLogin) (out applicationapi.ProviderLoggedIn, err error) {
+	defer func() { s.store.Usage.AddLogin(in.Tenant, err) }()
 	order, at, err := s.providerDirectory(ctx, in)
 	if err != nil {
 		return applicationapi.ProviderLoggedIn{}, err

@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -185,7 +186,7 @@ func (s *Service) SignUp(ctx context.Context, in directoryapi.SignUp) (directory
 	}
 	now := s.now()
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {
-		tenant := directoryapi.Tenant{ID: in.Tenant, Key: in.Key, Name: in.Key, Status: directoryapi.Enabled, CreatedAt: now,
+		tenant := directoryapi.Tenant{ID: in.Tenant, Key: in.Key, Name: cmp.Or(in.Name, in.Key), Status: directoryapi.Enabled, CreatedAt: now,
 			ModifiedAt: now}
 		if err := tx.InsertTenant(ctx, tenant); err != nil {
 			return err

@@ -2,6 +2,7 @@ package notification
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/doorward/doorward/pkg/purge"
@@ -20,8 +21,9 @@ func (s *Service) Purger(ctx context.Context) error {
 	return purge.Every(purgeInterval, "purge of old deliveries failed, retrying", s.Purge)(ctx)
 }
 
-// Purge does one pass: it deletes the deliveries that were done long ago.
+// Purge does one pass: it deletes the deliveries that were done long ago, and the counts that have expired.
 func (s *Service) Purge(ctx context.Context) error {
 	_, err := s.store.Purge(ctx, store.DoneDeliveries, s.now().Add(-deliveryRetention))
-	return err
+	_, errOfUsage := s.store.Purge(ctx, store.ExpiredUsage, s.now())
+	return errors.Join(err, errOfUsage)
 }

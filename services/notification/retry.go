@@ -94,6 +94,7 @@ func (s *Service) recordOutcome(ctx context.Context, c *channel, d store.Deliver
 			return s.finish(ctx, tx, c, d, now)
 		})
 		if err == nil {
+			s.countUsage(d, result)
 			break
 		}
 		slog.WarnContext(ctx, "recording a delivery failed, retrying", "delivery", d.ID.String(), "result", result, "error",
@@ -106,6 +107,17 @@ func (s *Service) recordOutcome(ctx context.Context, c *channel, d store.Deliver
 	slog.Log(ctx, logLevel(result, outcome), c.name+" "+result, "delivery", d.ID.String(), "workflow", c.workflow(d),
 		"account", d.AccountID.String(), "failures", d.Failures, "error", d.LastError)
 	return result
+}
+
+// countUsage counts a mail or a text message that was sent.
+func (s *Service) countUsage(d store.Delivery, result string) {
+	switch {
+	case result != "sent":
+	case d.Kind == store.Mail:
+		s.store.Usage.AddMail(d.TenantID)
+	case d.Kind == store.SMS:
+		s.store.Usage.AddText(d.TenantID)
+	}
 }
 
 // finish sets the final state of a delivery, unless it has one already, and runs onFinish of

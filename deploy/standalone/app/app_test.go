@@ -159,6 +159,7 @@ func TestStandalone(t *testing.T) {
 	while("failed logins are found and explained", failedLoginsAreFoundAndExplained)
 	while("operators look tenants up, and suspend them", operatorsLookTenantsUp)
 	while("operators look the tenants of mailed links up", operatorsLookMailedLinksUp)
+	while("operators create a tenant and delete it", operatorsCreateAndDeleteATenant)
 	while("a backup of it is restored", aBackupOfARunningProcessIsRestored)
 	while("a backup that fails leaves nothing", aBackupThatFailsLeavesNothing)
 	p.stop()

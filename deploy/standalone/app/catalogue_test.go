@@ -22,7 +22,7 @@ var keysOfTheDeployment = map[string]string{
 }
 
 // keysOfASchema are those of tables that each schema has for the process itself.
-var keysOfASchema = []string{"migrations_pkey", "write_probes_pkey", "master_key_canaries_pkey"}
+var keysOfASchema = []string{"migrations_pkey", "write_probes_pkey", "master_key_canaries_pkey", "purged_tenants_pkey"}
 
 func TestEveryKeyBeginsWithItsTenant(t *testing.T) {
 	t.Parallel()

@@ -91,9 +91,9 @@ func resolveDatabase(ctx context.Context, source *env.Source) (stop func() error
 	return stop, nil
 }
 
-// loadWithDatabase returns what a subcommand reads of the source, with the database that it works on
+// LoadWithDatabase returns what a subcommand reads of the source, with the database that it works on
 // (resolveDatabase), until stop.
-func loadWithDatabase[T any](ctx context.Context, source *env.Source) (cfg T, stop func() error, err error) {
+func LoadWithDatabase[T any](ctx context.Context, source *env.Source) (cfg T, stop func() error, err error) {
 	stop, err = resolveDatabase(ctx, source)
 	if err != nil {
 		return cfg, nil, err

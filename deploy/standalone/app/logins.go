@@ -80,7 +80,7 @@ func Logins(ctx context.Context, source *env.Source, tenantName, login, since st
 	if err != nil {
 		return err
 	}
-	cfg, stop, err := loadWithDatabase[loginsConfig](ctx, source)
+	cfg, stop, err := LoadWithDatabase[loginsConfig](ctx, source)
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func CheckMigrations(ctx context.Context, source *env.Source, out io.Writer) err
 // eachSchema calls do for the schema of each service with the state of its migrations. A schema that is newer than
 // this release is an error that names the migrations which are not known.
 func eachSchema(ctx context.Context, source *env.Source, do func(pg.Config, pg.MigrationState) error) (err error) {
-	cfg, stop, err := loadWithDatabase[databases](ctx, source)
+	cfg, stop, err := LoadWithDatabase[databases](ctx, source)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,18 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strings"
+	"time"
+
+	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/pg"
+	"github.com/doorward/doorward/pkg/pg/private"
+	"github.com/doorward/doorward/pkg/tenantpurge"
+	"github.com/doorward/doorward/pkg/tenantsize"
+	"github.com/doorward/doorward/pkg/worktest"
+	"github.com/doorward/doorward/services/directory/operator"
+	directorystore "github.com/doorward/doorward/services/directory/store"
 )
 
 // The listener of operators of TestStandalone, and a key of each role.
@@ -74,6 +85,12 @@ func operatorsLookTenantsUp(p *product) {
 			p.Errorf("the look-up by %s finds %+v, want the tenant %s", query.Encode(), found, tenantID)
 		}
 	}
+	p.send("POST", application["href"].(string)+"/loginAttempts", `{"type":"basic","value":"bm9ib2R5OnBhc3N3b3Jk"}`, http.StatusBadRequest)
+	worktest.Await(p, "the failed login in the usage of the tenant", func() bool {
+		var used struct{ Items []struct{ FailedLogins int } }
+		p.operator("GET", "/tenants/"+tenantID+"/usage", "", http.StatusOK, &used)
+		return len(used.Items) == 1 && used.Items[0].FailedLogins > 0
+	})
 	var refusal struct{ Code int }
 	for _, query := range []string{"key=NONE", "host=example.test", "id=" + tenantID[1:] + "0", "id=-"} {
 		p.operator("GET", "/lookup?"+query, "", http.StatusNotFound, &refusal)
@@ -121,5 +138,118 @@ func operatorsLookTenantsUp(p *product) {
 	p.operator("GET", "/events?after="+refused.ID, "", http.StatusOK, &events)
 	if len(events.Items) != 2 || events.Items[0].ID != last.ID || events.Items[1].Command != "tenant resume" {
 		p.Errorf("after the refused event the record has %+v, want the suspension and its end", events.Items)
+	}
+}
+
+// An operator creates a tenant and deletes it: until the end of its grace it is suspended, then its keys, its hosts and
+// its rows are gone in every service, but for its key and its id, which are not given again. The bootstrap's tenant stays.
+func operatorsCreateAndDeleteATenant(p *product) {
+	var refusal struct{ Code int }
+	var made struct {
+		operatorTenant
+		APIKey       struct{ ID, Secret string }
+		Owner        struct{ Email string }
+		Applications int
+	}
+	for body, code := range map[string]int{
+		`{"ownerEmail":"jo@example.test"}`: 2000, `{"name":"Gone"}`: 2000, `{"name":"Gone","ownerEmail":"jo"}`: 2006,
+		`{"name":"Gone","ownerEmail":"jo@example.test","key":"Gone!"}`: 2006,
+	} {
+		if p.operator("POST", "/tenants", body, http.StatusBadRequest, &refusal); refusal.Code != code {
+			p.Errorf("the tenant %s is refused with %d, want %d", body, refusal.Code, code)
+		}
+	}
+	body := `{"name":"Gone Soon","ownerEmail":"jo@example.test","key":"gone-soon"}`
+	p.operator("POST", "/tenants", body, http.StatusCreated, &made)
+	if made.Key != "gone-soon" || made.Name != "Gone Soon" || made.Owner.Email != "jo@example.test" || made.Applications != 2 {
+		p.Errorf("the tenant was created as %+v", made)
+	}
+	p.operator("POST", "/tenants", body, http.StatusConflict, &refusal)
+	own := *p
+	own.key.ID, own.key.Secret = made.APIKey.ID, made.APIKey.Secret
+	own.send("GET", "/tenants/"+made.ID, "", http.StatusOK)
+
+	_, header := p.send("GET", "/tenants/current", "", http.StatusFound)
+	first := header.Get("Location")[strings.LastIndexByte(header.Get("Location"), '/')+1:]
+	if p.operator("DELETE", "/tenants/"+first+"?reason=left", "", http.StatusConflict, &refusal); refusal.Code != 409 {
+		p.Errorf("the deletion of the bootstrap's tenant is refused with %d, want 409", refusal.Code)
+	}
+	p.operator("DELETE", "/tenants/none?reason=left", "", http.StatusNotFound, &refusal)
+	p.operator("DELETE", "/tenants/gone-soon", "", http.StatusBadRequest, &refusal)
+	p.operator("DELETE", "/tenants/gone-soon?reason=left&grace=P500D", "", http.StatusBadRequest, &refusal)
+	var shown struct {
+		Status      string
+		DeleteAfter time.Time
+	}
+	p.operator("DELETE", "/tenants/gone-soon?reason=left", "", http.StatusAccepted, &shown)
+	if shown.Status != "DELETING" || time.Until(shown.DeleteAfter) < 6*24*time.Hour {
+		p.Errorf("the tenant is shown as %+v", shown)
+	}
+	p.operator("POST", "/tenants/gone-soon/resume", `{"reason":"stays"}`, http.StatusOK, &shown)
+	if shown.Status != "ENABLED" {
+		p.Errorf("the tenant that was resumed is %s", shown.Status)
+	}
+	p.operator("DELETE", "/tenants/gone-soon?reason=left&grace=PT0S", "", http.StatusAccepted, &shown)
+	p.purgeDeletedTenants(made.ID)
+	worktest.Await(p, "the end of the key", func() bool {
+		request, err := http.NewRequestWithContext(p.Context(), "GET", p.key.BaseURL+"/tenants/"+made.ID, nil)
+		if err != nil {
+			p.Fatal(err)
+		}
+		request.SetBasicAuth(made.APIKey.ID, made.APIKey.Secret)
+		response, err := p.client.Do(request)
+		if err != nil {
+			p.Fatal(err)
+		}
+		_ = response.Body.Close()
+		return response.StatusCode == http.StatusUnauthorized
+	})
+	p.operator("GET", "/tenants/gone-soon", "", http.StatusNotFound, &refusal)
+	p.operator("POST", "/tenants/gone-soon/resume", `{"reason":"back"}`, http.StatusNotFound, &refusal)
+	p.operator("GET", "/lookup?key="+made.APIKey.ID, "", http.StatusNotFound, &refusal)
+	p.operator("GET", "/lookup?host=gone-soon.id.localhost", "", http.StatusNotFound, &refusal)
+	p.operator("GET", "/lookup?id="+made.ID, "", http.StatusNotFound, &refusal)
+	if p.operator("POST", "/tenants", body, http.StatusConflict, &refusal); refusal.Code != 2001 {
+		p.Errorf("the key of the deleted tenant is refused with %d, want 2001", refusal.Code)
+	}
+}
+
+// purgeDeletedTenants does what the workers of the services do each minute, until nothing of a tenant is left.
+func (p *product) purgeDeletedTenants(name string) {
+	p.Helper()
+	tenant, err := id.Parse(name)
+	if err != nil {
+		p.Fatal(err)
+	}
+	url, err := private.Running(filepath.Join(p.dir, "postgres"))
+	if err != nil {
+		p.Fatal(err)
+	}
+	var operators *operator.Service
+	for _, config := range allInOneDatabase(url).configs() {
+		db, err := pg.OpenWithoutMigrating(p.Context(), config)
+		if err != nil {
+			p.Fatal(err)
+		}
+		defer db.Close()
+		if operators == nil {
+			operators = operator.New(directorystore.New(db, time.Now), time.Now)
+			if err := operators.EndGraces(p.Context()); err != nil {
+				p.Fatal(err)
+			}
+		}
+		worktest.Await(p, "the purge of "+config.Schema, func() bool {
+			if err := tenantpurge.Purge(p.Context(), db, operators.DeletedTenants); err != nil {
+				p.Fatal(err)
+			}
+			sizes, err := tenantsize.Measure(p.Context(), db, []id.ID{tenant})
+			if err != nil {
+				p.Fatal(err)
+			}
+			for _, kept := range tenantpurge.Kept {
+				delete(sizes[tenant].Rows, kept)
+			}
+			return len(sizes[tenant].Rows) == 0
+		})
 	}
 }

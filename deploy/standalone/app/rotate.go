@@ -124,7 +124,7 @@ func RotateKeys(ctx context.Context, source *env.Source, out io.Writer) (err err
 		defer func() { err = errors.Join(err, data.Close()) }()
 	}
 	inFolder := !namesADatabase(source)
-	cfg, stop, err := loadWithDatabase[rotateConfig](ctx, source)
+	cfg, stop, err := LoadWithDatabase[rotateConfig](ctx, source)
 	if err != nil {
 		return err
 	}

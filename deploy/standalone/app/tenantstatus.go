@@ -41,6 +41,9 @@ func (c operatorConfig) name() string {
 	return cmp.Or(current.Username, current.Uid)
 }
 
+// OperatorName returns who gives a command, as the record of operators names him.
+func OperatorName(source *env.Source) string { return env.Load[operatorConfig](source).name() }
+
 // tenantStatusConfig is what SuspendTenant, ResumeTenant and OperatorEvents read.
 type tenantStatusConfig struct {
 	Directory secure.Secret `env:"DIRECTORY_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the directory service"`
@@ -53,7 +56,7 @@ func TenantStatusVariables(source *env.Source) { source.Declare(new(tenantStatus
 // withTenants calls do with the tenants of the deployment, whether the product runs or not.
 func withTenants(ctx context.Context, source *env.Source,
 	do func(db *pg.DB, data *directorystore.Store, operator string) error) (err error) {
-	cfg, stop, err := loadWithDatabase[tenantStatusConfig](ctx, source)
+	cfg, stop, err := LoadWithDatabase[tenantStatusConfig](ctx, source)
 	if err != nil {
 		return err
 	}

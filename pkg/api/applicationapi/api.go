@@ -216,6 +216,9 @@ type CompleteLogin struct {
 	// AccountStore and NameKey restrict the login as those of Login do.
 	AccountStore href.Link `json:"accountStore,omitzero"`
 	NameKey      string    `json:"nameKey,omitempty"`
+	// IsLogin says that the login begins here, at a provider, so that it is counted: a session that is used again, and an
+	// assertion of a login, are none.
+	IsLogin bool `json:"isLogin,omitempty"`
 }
 
 // LoggedIn is the account that logged in.

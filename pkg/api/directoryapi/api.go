@@ -149,6 +149,9 @@ type API interface {
 	// AuthenticateAgent validates a key of an LDAP agent. It returns apierr.Unauthorized.
 	AuthenticateAgent(context.Context, AuthenticateAgent) (AgentKey, error)
 
+	// DeletedTenants returns the tenants whose rows each service deletes (package tenantpurge).
+	DeletedTenants(context.Context, Empty) (DeletedTenants, error)
+
 	// Owner returns the account of the owner of a tenant, whose id is both members of the reference,
 	// or apierr.NotFound.
 	Owner(context.Context, Ref) (Account, error)
@@ -170,6 +173,7 @@ const (
 	Locked     = "LOCKED"
 	Suspended  = "SUSPENDED" // of a tenant
 	Deleting   = "DELETING"  // of a tenant: suspended, and all of it goes after its grace
+	Deleted    = "DELETED"   // of a tenant whose grace has ended: its row keeps its key and its id, all others go
 )
 
 // Empty is the result of a method without a result.
@@ -187,7 +191,7 @@ type Tenant struct {
 	ModifiedAt time.Time `json:"modifiedAt"`
 
 	// What the operators of the deployment have decided about it.
-	Status       string     `json:"status"`      // Enabled, Suspended or Deleting
+	Status       string     `json:"status"`      // Enabled, Suspended, Deleting or Deleted
 	StatusReason *string    `json:"reason"`      // nil for an enabled one
 	SuspendedAt  *time.Time `json:"suspendedAt"` // likewise
 	DeleteAfter  *time.Time `json:"deleteAfter"` // of one that is Deleting
@@ -323,9 +327,10 @@ type Store struct {
 // SignUp is the request to create a tenant.
 type SignUp struct {
 	Tenant        id.ID         `json:"tenant"`
-	Directory     id.ID         `json:"directory"` // id of the administrators directory
-	Owner         id.ID         `json:"owner"`     // id of the owner's account
-	Key           string        `json:"key"`       // of the tenant: two words
+	Directory     id.ID         `json:"directory"`      // id of the administrators directory
+	Owner         id.ID         `json:"owner"`          // id of the owner's account
+	Key           string        `json:"key"`            // of the tenant: two words
+	Name          string        `json:"name,omitempty"` // of the tenant; empty: its key
 	DirectoryName string        `json:"directoryName"`
 	Email         string        `json:"email"`
 	Password      secure.Secret `json:"password"` // empty: the owner cannot log in before a password reset

@@ -123,6 +123,10 @@ func (c client) AuthenticateAgent(ctx context.Context, in AuthenticateAgent) (Ag
 	return rpc.Call[AuthenticateAgent, AgentKey](ctx, c.Peer, "directory.AuthenticateAgent", in)
 }
 
+func (c client) DeletedTenants(ctx context.Context, in Empty) (DeletedTenants, error) {
+	return rpc.Call[Empty, DeletedTenants](ctx, c.Peer, "directory.DeletedTenants", in)
+}
+
 func (c client) Owner(ctx context.Context, in Ref) (Account, error) {
 	return rpc.Call[Ref, Account](ctx, c.Peer, "directory.Owner", in)
 }
@@ -203,6 +207,14 @@ func (c client) ResumeTenant(ctx context.Context, in OperatorChange) (Tenant, er
 	return rpc.Call[OperatorChange, Tenant](ctx, c.Peer, "directory.ResumeTenant", in)
 }
 
+func (c client) DeleteTenant(ctx context.Context, in DeleteTenant) (Tenant, error) {
+	return rpc.Call[DeleteTenant, Tenant](ctx, c.Peer, "directory.DeleteTenant", in)
+}
+
+func (c client) RecordOperatorEvent(ctx context.Context, in OperatorEvent) (Empty, error) {
+	return rpc.Call[OperatorEvent, Empty](ctx, c.Peer, "directory.RecordOperatorEvent", in)
+}
+
 func (c client) OperatorEvents(ctx context.Context, in ListOperatorEvents) (list.Page[OperatorEvent], error) {
 	return rpc.Call[ListOperatorEvents, list.Page[OperatorEvent]](ctx, c.Peer, "directory.OperatorEvents", in)
 }
@@ -236,6 +248,7 @@ func Serve(router rpc.Router, api Contract) {
 	rpc.Serve(router, "directory.AccessChanges", api.AccessChanges)
 	rpc.Serve(router, "directory.Mail", api.Mail)
 	rpc.Serve(router, "directory.AuthenticateAgent", api.AuthenticateAgent)
+	rpc.Serve(router, "directory.DeletedTenants", api.DeletedTenants)
 	rpc.Serve(router, "directory.Owner", api.Owner)
 	rpc.Serve(router, "directory.Profile", api.Profile)
 	rpc.Serve(router, "directory.ProviderAccount", api.ProviderAccount)
@@ -256,5 +269,7 @@ func Serve(router rpc.Router, api Contract) {
 	rpc.Serve(router, "directory.TenantOfResource", api.TenantOfResource)
 	rpc.Serve(router, "directory.SuspendTenant", api.SuspendTenant)
 	rpc.Serve(router, "directory.ResumeTenant", api.ResumeTenant)
+	rpc.Serve(router, "directory.DeleteTenant", api.DeleteTenant)
+	rpc.Serve(router, "directory.RecordOperatorEvent", api.RecordOperatorEvent)
 	rpc.Serve(router, "directory.OperatorEvents", api.OperatorEvents)
 }

@@ -28,6 +28,14 @@ type Operator interface {
 	// ResumeTenant ends the suspension or the deletion of a tenant, as SuspendTenant begins it.
 	ResumeTenant(context.Context, OperatorChange) (Tenant, error)
 
+	// DeleteTenant suspends a tenant and deletes all of it after a grace, until which ResumeTenant ends that, and records
+	// it. One that is being deleted stays as it is. It returns apierr.Conflict for the tenant of the bootstrap, which the
+	// next start would make again, and apierr.NotFound; both are recorded too.
+	DeleteTenant(context.Context, DeleteTenant) (Tenant, error)
+
+	// RecordOperatorEvent records what an operator has done elsewhere than in the directory service.
+	RecordOperatorEvent(context.Context, OperatorEvent) (Empty, error)
+
 	// OperatorEvents returns a page of what operators have done, the newest first, or the error of the query.
 	OperatorEvents(context.Context, ListOperatorEvents) (list.Page[OperatorEvent], error)
 }
@@ -52,6 +60,17 @@ type OperatorChange struct {
 	Tenant   string  `json:"tenant"`   // its key or id
 	Operator string  `json:"operator"` // for the record
 	Reason   *string `json:"reason"`   // likewise
+}
+
+// DeleteTenant is the request to delete a tenant.
+type DeleteTenant struct {
+	OperatorChange
+	Grace time.Duration `json:"grace"` // from now on
+}
+
+// DeletedTenants are the tenants that are Deleted.
+type DeletedTenants struct {
+	IDs []id.ID `json:"ids"`
 }
 
 // ListOperatorEvents is the request for a page of the record of operators.

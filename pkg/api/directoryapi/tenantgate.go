@@ -35,7 +35,8 @@ func NewTenantGate(name string, directory API, now func() time.Time) *TenantGate
 	})}
 }
 
-// Check returns apierr.TenantSuspended for a tenant that is suspended or being deleted, as of at most 100 ms ago. A
+// Check returns apierr.TenantSuspended for a tenant that is suspended or being deleted, and apierr.NotFound for one that
+// was deleted and of which rows and cached answers may be left, as of at most 100 ms ago. A
 // tenant that is not there is none of them: what follows finds nothing.
 func (g *TenantGate) Check(ctx context.Context, tenant id.ID) error {
 	found, kept := g.answers.Peek(ctx, tenant)
@@ -45,8 +46,11 @@ func (g *TenantGate) Check(ctx context.Context, tenant id.ID) error {
 			return err
 		}
 	}
-	if found.Status == Suspended || found.Status == Deleting {
+	switch found.Status {
+	case Suspended, Deleting:
 		return errSuspended
+	case Deleted:
+		return apierr.NotFound.Because("the tenant was deleted")
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/secure"
 )
 
 //go:generate go run ../internal/generate idsite API
@@ -17,12 +18,26 @@ type API interface {
 	// tenant has the domain, and where its certificate is not valid now or not for that name.
 	Certificate(context.Context, Domain) (Certificate, error)
 
+	// CreateTenant creates a tenant with its owner and the owner's API key, for an operator. It is idempotent. It returns
+	// apierr.Exists for a key of a tenant that is taken, or was once.
+	CreateTenant(context.Context, CreateTenant) (Tenant, error)
+
 	// DomainTenant returns the tenant whose hosted pages have a domain, or one a label above it. It returns
 	// apierr.NotFound where no tenant has it.
 	DomainTenant(context.Context, Domain) (Tenant, error)
 }
 
-// Tenant is the tenant of a domain.
+// CreateTenant is the request to create a tenant.
+type CreateTenant struct {
+	ID         id.ID         `json:"id"`
+	Key        string        `json:"key"`  // empty: two words that are free
+	Name       string        `json:"name"` // empty: the key
+	OwnerEmail string        `json:"ownerEmail"`
+	KeyID      string        `json:"keyId"`
+	KeySecret  secure.Secret `json:"keySecret"`
+}
+
+// Tenant is the tenant of a domain, or one that was created.
 type Tenant struct {
 	ID id.ID `json:"id"`
 }

@@ -17,6 +17,10 @@ func (c client) Certificate(ctx context.Context, in Domain) (Certificate, error)
 	return rpc.Call[Domain, Certificate](ctx, c.Peer, "idsite.Certificate", in)
 }
 
+func (c client) CreateTenant(ctx context.Context, in CreateTenant) (Tenant, error) {
+	return rpc.Call[CreateTenant, Tenant](ctx, c.Peer, "idsite.CreateTenant", in)
+}
+
 func (c client) DomainTenant(ctx context.Context, in Domain) (Tenant, error) {
 	return rpc.Call[Domain, Tenant](ctx, c.Peer, "idsite.DomainTenant", in)
 }
@@ -24,5 +28,6 @@ func (c client) DomainTenant(ctx context.Context, in Domain) (Tenant, error) {
 // Serve answers the calls of a Client.
 func Serve(router rpc.Router, api API) {
 	rpc.Serve(router, "idsite.Certificate", api.Certificate)
+	rpc.Serve(router, "idsite.CreateTenant", api.CreateTenant)
 	rpc.Serve(router, "idsite.DomainTenant", api.DomainTenant)
 }

@@ -7,12 +7,16 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/sizeapi"
+	"github.com/doorward/doorward/pkg/api/usageapi"
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/service"
+	"github.com/doorward/doorward/pkg/tenantpurge"
+	"github.com/doorward/doorward/pkg/tenantsize"
 	"github.com/doorward/doorward/services/application"
 	applicationrest "github.com/doorward/doorward/services/application/rest"
 	"github.com/doorward/doorward/services/application/store"
@@ -58,11 +62,15 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*servic
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, Sealed...))
 	s.Go("cache invalidation", s.DB.Listen)
 	s.Go("purge", svc.Purger)
+	s.Go("purge of deleted tenants", tenantpurge.Worker(s.DB, peers.Directory.DeletedTenants))
+	s.Go("usage", data.Usage.Run)
 	s.Go("failed logins", svc.RecordFailures)
 	s.Go("certificates", svc.WatchSAMLCertificates)
 	s.Consume(data.Outbox(), cfg.Events, application.EventSources, svc.Handlers()...)
 
 	applicationapi.Serve(rest.Contract(s.HTTP), svc)
+	sizeapi.Serve(rest.Contract(s.HTTP), tenantsize.New(s.DB, s.Now))
+	usageapi.Serve(rest.Contract(s.HTTP), data.Usage)
 	applicationrest.Mount(s.HTTP, svc.Core, svc.SAML, s.Base)
 	return &service.App[*Service]{API: svc, HTTP: s.HTTP}, nil
 }

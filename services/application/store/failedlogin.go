@@ -7,6 +7,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/purge/purgesql"
+	"github.com/doorward/doorward/pkg/usage"
 )
 
 // FailedLogin is a failed login by password at an account, or those of a minute that a limit refused.
@@ -67,4 +68,5 @@ func (tx *Tx) ForgetFailedLoginsOfDirectory(ctx context.Context, tenant, directo
 }
 
 // Expiring are the rows of all tenants that the purge deletes after their time.
-var Expiring = []purgesql.Rows{{Table: "login_counters", Time: "expires_at"}, {Table: "failed_logins", Time: "expires_at"}}
+var Expiring = []purgesql.Rows{{Table: "login_counters", Time: "expires_at"}, {Table: "failed_logins", Time: "expires_at"},
+	usage.Rows}

@@ -18,6 +18,7 @@ import (
 	pgcache "github.com/doorward/doorward/pkg/pg/cache"
 	"github.com/doorward/doorward/pkg/purge/purgesql"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/pkg/usage"
 )
 
 //go:embed migrations/*.sql
@@ -29,13 +30,14 @@ func Migrations() fs.FS { return pg.Embedded(files) }
 // Config returns the address of the service's database, its schema and its migrations.
 func Config(url secure.Secret) pg.Config {
 	return pg.Config{
-		URL: url, Schema: "application", Migrations: []fs.FS{outbox.Migrations(), customdatastore.Migrations(), Migrations()},
+		URL: url, Schema: "application", Migrations: []fs.FS{outbox.Migrations(), customdatastore.Migrations(), usage.Migrations(), Migrations()},
 	}
 }
 
 // Store reads the tables of the service.
 type Store struct {
 	purgesql.Purger
+	Usage          *usage.Counter
 	db             *pg.DB
 	outbox         *outbox.Outbox
 	loginOrders    *pgcache.Cache[loginOrderRow]
@@ -51,7 +53,7 @@ const loginOrderCacheSize = 50_000
 // New returns the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
-		Purger: purgesql.NewPurger(db), db: db, outbox: outbox.New(db, "application", now),
+		Purger: purgesql.NewPurger(db), db: db, Usage: usage.NewCounter(db, now), outbox: outbox.New(db, "application", now),
 		loginOrders: pgcache.NewWithin(db, pgcache.FreshBounds(loginOrderCacheSize), "application.loginOrders", loginOrderChannel,
 			loginOrderQuery, loginOrderRow.dependsOn),
 		loginOrderFeed: pgcache.NewFeed(db, loginOrderChannel),

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/sizeapi"
 	"github.com/doorward/doorward/pkg/backuprecord"
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/reseal"
@@ -15,6 +16,8 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/secure/pwhash"
 	"github.com/doorward/doorward/pkg/service"
+	"github.com/doorward/doorward/pkg/tenantpurge"
+	"github.com/doorward/doorward/pkg/tenantsize"
 	"github.com/doorward/doorward/services/directory"
 	directoryrest "github.com/doorward/doorward/services/directory/rest"
 	"github.com/doorward/doorward/services/directory/store"
@@ -58,6 +61,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, _ Peers) (*service.Ap
 	})
 	s.Relay(data.Outbox(), cfg.Events)
 	s.Go("purge", svc.Purger)
+	s.Go("purge of deleted tenants", tenantpurge.Worker(s.DB, svc.DeletedTenants))
 	s.Go("certificates", svc.WatchSAMLCertificates)
 	s.Go("metadata", svc.RefreshSAMLMetadata)
 	s.Go("syncs", svc.SyncWorker)
@@ -66,6 +70,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, _ Peers) (*service.Ap
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, Sealed...))
 
 	directoryapi.Serve(rest.Contract(s.HTTP), svc)
+	sizeapi.Serve(rest.Contract(s.HTTP), tenantsize.New(s.DB, s.Now))
 	directoryrest.Mount(s.HTTP, svc.Core, svc.Providers, svc.Agents, s.Base)
 	return &service.App[*Service]{API: svc, HTTP: s.HTTP}, nil
 }

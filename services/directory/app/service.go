@@ -70,5 +70,5 @@ func (s *Service) Purger(ctx context.Context) error {
 
 // Purge deletes what nobody reads any more.
 func (s *Service) Purge(ctx context.Context) error {
-	return errors.Join(s.Core.Purge(ctx), s.Providers.Purge(ctx), s.Agents.Purge(ctx))
+	return errors.Join(s.EndGraces(ctx), s.Core.Purge(ctx), s.Providers.Purge(ctx), s.Agents.Purge(ctx))
 }

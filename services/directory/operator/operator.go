@@ -38,7 +38,10 @@ func (s *Service) FindTenant(ctx context.Context, in directoryapi.TenantName) (d
 func FindTenant(ctx context.Context, data *store.Store, name string) (directoryapi.Tenant, error) {
 	found, err := data.TenantByKey(ctx, name)
 	if tenant, idErr := id.Parse(name); errors.Is(err, apierr.NotFound) && idErr == nil {
-		return data.Tenant(caller.WithTenant(ctx, tenant), tenant)
+		found, err = data.Tenant(caller.WithTenant(ctx, tenant), tenant)
+	}
+	if err == nil && found.Status == directoryapi.Deleted {
+		return directoryapi.Tenant{}, apierr.NotFound
 	}
 	return found, err
 }
@@ -65,6 +68,29 @@ func (s *Service) SuspendTenant(ctx context.Context, in directoryapi.OperatorCha
 // ResumeTenant ends the suspension or the deletion of a tenant, and records that.
 func (s *Service) ResumeTenant(ctx context.Context, in directoryapi.OperatorChange) (directoryapi.Tenant, error) {
 	return s.changeTenant(ctx, "tenant resume", in, ResumeTenant)
+}
+
+// DeleteTenant suspends a tenant and deletes all of it after a grace, and records that.
+func (s *Service) DeleteTenant(ctx context.Context, in directoryapi.DeleteTenant) (directoryapi.Tenant, error) {
+	return s.changeTenant(ctx, "tenant delete", in.OperatorChange,
+		func(ctx context.Context, data *store.Store, t directoryapi.Tenant, e operatorlog.Event) (directoryapi.Tenant, error) {
+			return DeleteTenant(ctx, data, t, e, in.Grace)
+		})
+}
+
+// DeletedTenants returns the tenants whose rows each service deletes.
+func (s *Service) DeletedTenants(ctx context.Context, _ directoryapi.Empty) (out directoryapi.DeletedTenants, err error) {
+	out.IDs, err = s.tenants.DeletedTenants(ctx)
+	return out, err
+}
+
+// RecordOperatorEvent records what an operator has done elsewhere.
+func (s *Service) RecordOperatorEvent(ctx context.Context, e directoryapi.OperatorEvent) (directoryapi.Empty, error) {
+	err := s.store.Tx(ctx, func(tx *store.Tx) error { return operatorlog.Record(ctx, tx, e) })
+	if err == nil {
+		operatorlog.Audit(ctx, e)
+	}
+	return directoryapi.Empty{}, err
 }
 
 // Change changes a tenant, and records the event with that.

@@ -3,9 +3,15 @@ package operator
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/operatorlog"
+	operatorstore "github.com/doorward/doorward/services/directory/operator/store"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -29,12 +35,83 @@ func ResumeTenant(ctx context.Context, data *store.Store, tenant directoryapi.Te
 	})
 }
 
+// isOfBootstrap reports whether a tenant is one that the bootstrap makes, again at each start where it is not there
+// (services/idsite/signup): such an id alone is a UUID of version 8.
+func isOfBootstrap(tenant id.ID) bool { return tenant[6]>>4 == 8 }
+
+// DeleteTenant suspends a tenant, for the reason of the event, and deletes all of it after a grace, until which
+// ResumeTenant ends that; it records the event with it. One that is being deleted stays as it is. The tenant of the
+// bootstrap is apierr.Conflict, and recorded as refused.
+func DeleteTenant(ctx context.Context, data *store.Store, tenant directoryapi.Tenant, e operatorlog.Event,
+	grace time.Duration) (directoryapi.Tenant, error) {
+	if isOfBootstrap(tenant.ID) {
+		e.Tenant = &tenant.ID
+		return tenant, errors.Join(RecordRefused(ctx, data, e),
+			apierr.Conflict.Because("the tenant of the bootstrap is not deleted: the next start would make it again"))
+	}
+	return changeTenant(ctx, data, tenant, e, func(t *directoryapi.Tenant) {
+		if t.Status == directoryapi.Deleting {
+			return
+		}
+		deleteAfter := e.At.Add(grace)
+		t.Status, t.StatusReason, t.DeleteAfter = directoryapi.Deleting, e.Reason, &deleteAfter
+		if t.SuspendedAt == nil {
+			t.SuspendedAt = &e.At
+		}
+	})
+}
+
+// EndGraces deletes the tenants whose grace has ended: their rows are left with key and id alone, and the purges of all
+// services delete the others (package tenantpurge). Each is an event of the record, whose operator is the product.
+func (s *Service) EndGraces(ctx context.Context) error {
+	due, err := s.tenants.EndedGraces(ctx, s.now())
+	if err != nil {
+		return err
+	}
+	for _, tenant := range due {
+		if err := s.endGrace(caller.WithTenant(ctx, tenant), tenant); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) endGrace(ctx context.Context, tenant id.ID) error {
+	now := s.now()
+	e := operatorlog.Event{ID: id.New(now), At: now, Command: "tenant purge", Operator: "doorward", Tenant: &tenant,
+		Outcome: operatorlog.Done}
+	err := s.store.Tx(ctx, func(tx *store.Tx) error {
+		t, err := tx.LockTenant(ctx, tenant)
+		if err != nil {
+			return err
+		}
+		if t.Status != directoryapi.Deleting || t.DeleteAfter == nil || t.DeleteAfter.After(now) {
+			return apierr.NotFound // it was resumed
+		}
+		t.Status = directoryapi.Deleted
+		if err := tx.SetTenantStatus(ctx, t); err != nil {
+			return err
+		}
+		return errors.Join(operatorstore.Empty(ctx, tx, tenant), operatorlog.Record(ctx, tx, e))
+	})
+	if errors.Is(err, apierr.NotFound) {
+		return nil
+	}
+	if err == nil {
+		operatorlog.Audit(ctx, e)
+	}
+	return err
+}
+
 func changeTenant(ctx context.Context, data *store.Store, tenant directoryapi.Tenant, e operatorlog.Event,
 	change func(*directoryapi.Tenant)) (directoryapi.Tenant, error) {
 	e.Tenant, e.Outcome = &tenant.ID, operatorlog.Done
 	err := data.Tx(ctx, func(tx *store.Tx) (err error) {
 		if tenant, err = tx.LockTenant(ctx, tenant.ID); err != nil {
 			return err
+		}
+		if tenant.Status == directoryapi.Deleted {
+			return apierr.NotFound
 		}
 		before := tenant.Status
 		change(&tenant)

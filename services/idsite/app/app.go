@@ -13,11 +13,14 @@ import (
 	"github.com/doorward/doorward/pkg/api/idsiteapi"
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/api/sizeapi"
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/service"
+	"github.com/doorward/doorward/pkg/tenantpurge"
+	"github.com/doorward/doorward/pkg/tenantsize"
 	"github.com/doorward/doorward/services/idsite"
 	idsiterest "github.com/doorward/doorward/services/idsite/rest"
 	"github.com/doorward/doorward/services/idsite/store"
@@ -67,9 +70,11 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*servic
 	s.Consume(data.Outbox(), cfg.Events, idsite.EventSources, svc.Handlers()...)
 	s.Go("repositories", idsite.NewRepositories(svc, guard).Run)
 	s.Go("purge", svc.Purger)
+	s.Go("purge of deleted tenants", tenantpurge.Worker(s.DB, peers.Directory.DeletedTenants))
 	s.Go("cache invalidation", s.DB.Listen)
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, idsite.Sealed...))
 	idsiteapi.Serve(rest.Contract(s.HTTP), svc)
+	sizeapi.Serve(rest.Contract(s.HTTP), tenantsize.New(s.DB, s.Now))
 	if err := idsiterest.Mount(s.HTTP, svc, s.Base); err != nil {
 		return nil, err
 	}

@@ -228,7 +228,7 @@ func (j *Journey) FinishAtSAML(ctx context.Context, directory id.ID, from *SAMLC
 	if err != nil {
 		return Result{}, err
 	}
-	admitted, err := j.completeLogin(ctx, *f, login.Account.ID)
+	admitted, err := j.completeLogin(ctx, *f, login.Account.ID, true)
 	if err != nil {
 		return Result{}, err
 	}

@@ -118,19 +118,20 @@ func (j *Journey) validSession(ctx context.Context, f store.Flow, cookie secure.
 	case account.Status != directoryapi.Enabled:
 		return session, logged, errors.Join(apierr.NotFound, j.EndSession(ctx, session, false))
 	}
-	logged, err = j.completeLogin(ctx, f, account.ID)
+	logged, err = j.completeLogin(ctx, f, account.ID, false)
 	if apierr.IsRefusal(err) {
 		return session, logged, apierr.NotFound // the session goes on; the user may log in with another account
 	}
 	return session, logged, err
 }
 
-// completeLogin completes the login of an account that was proved elsewhere to the application of a login.
-func (j *Journey) completeLogin(ctx context.Context, f store.Flow, account id.ID) (applicationapi.LoggedIn, error) {
+// completeLogin completes the login of an account that was proved elsewhere to the application of a login,
+// which begins with that where isLogin.
+func (j *Journey) completeLogin(ctx context.Context, f store.Flow, account id.ID, isLogin bool) (applicationapi.LoggedIn, error) {
 	where := Requested(f)
 	return j.peers.Application.CompleteLogin(ctx, applicationapi.CompleteLogin{
 		Tenant: f.TenantID, Application: f.ApplicationID, Account: account, AccountStore: where.AccountStore,
-		NameKey: where.NameKey,
+		NameKey: where.NameKey, IsLogin: isLogin,
 	})
 }
 

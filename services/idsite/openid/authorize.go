@@ -79,6 +79,12 @@ func (p *Provider) application(ctx context.Context, application id.ID) (applicat
 	return app, p.Journey.CheckTenant(ctx, app.TenantID)
 }
 
+// IsSuspended reports whether an application is one of a suspended tenant. One that is not there is none.
+func (p *Provider) IsSuspended(ctx context.Context, application id.ID) bool {
+	_, err := p.application(ctx, application)
+	return errors.Is(err, apierr.TenantSuspended)
+}
+
 // Session returns the session of a cookie, or the zero one.
 func (p *Provider) Session(ctx context.Context, tenant id.ID, cookie secure.Secret) (store.Session, error) {
 	if cookie == "" {

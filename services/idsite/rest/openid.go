@@ -199,6 +199,9 @@ func (h *handlers) decideConsent(c *fiber.Ctx) error {
 
 // showDevice shows the page on which a user types the code of a device, and how that has ended.
 func (h *handlers) showDevice(c *fiber.Ctx) error {
+	if application, err := rest.ID(c, "id"); err == nil && h.svc.OpenID.IsSuspended(c.UserContext(), application) {
+		return h.renderLoginError(c, apierr.TenantSuspended)
+	}
 	t := translatorOf(c)
 	switch done := c.Query("done"); done {
 	case "allowed", "denied", "expired":

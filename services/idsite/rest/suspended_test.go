@@ -68,6 +68,7 @@ func TestTheDoorsOfASuspendedTenant(t *testing.T) {
 		"a hosted page":            "/site/",
 		"a file of hosted pages":   "/site/static/x/app.js",
 		"an authorization request": authorize,
+		"the page of devices":      strings.Replace(authorize[:strings.Index(authorize+"?", "?")], "/authorize", "/device", 1),
 		"a mailed link":            link("/passwordReset", reset),
 		"an invitation":            link("/register", invitation),
 		"the Client API":           "/client/calm-otter/authorize",

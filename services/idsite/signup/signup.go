@@ -188,9 +188,12 @@ func (t *Tenants) AcceptInvitation(ctx context.Context, token secure.Secret,
 }
 
 // signUpWithFreeKey creates the tenant in the directory service with a tenant key that is free. A
-// tenant that exists already keeps its key.
+// tenant that exists already keeps its key. A key that an operator has chosen is the only one that is tried.
 func (t *Tenants) signUpWithFreeKey(ctx context.Context, seed string,
 	in directoryapi.SignUp) (made directoryapi.SignedUp, err error) {
+	if in.Key != "" {
+		return t.peers.Directory.SignUp(ctx, in)
+	}
 	for attempt := range maxKeyAttempts {
 		in.Key = words.Pair("doorward/bootstrap/" + seed + "/tenant key/" + strconv.Itoa(attempt))
 		if made, err = t.peers.Directory.SignUp(ctx, in); !errors.Is(err, apierr.Exists) {

@@ -7,11 +7,14 @@ import (
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/mfaapi"
+	"github.com/doorward/doorward/pkg/api/sizeapi"
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/service"
+	"github.com/doorward/doorward/pkg/tenantpurge"
+	"github.com/doorward/doorward/pkg/tenantsize"
 	"github.com/doorward/doorward/services/mfa"
 	mfarest "github.com/doorward/doorward/services/mfa/rest"
 	"github.com/doorward/doorward/services/mfa/store"
@@ -46,8 +49,10 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*servic
 	s.Go("cache invalidation", s.DB.Listen)
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, mfa.Sealed...))
 	s.Go("purge", svc.Purger)
+	s.Go("purge of deleted tenants", tenantpurge.Worker(s.DB, peers.Directory.DeletedTenants))
 
 	mfaapi.Serve(rest.Contract(s.HTTP), svc)
+	sizeapi.Serve(rest.Contract(s.HTTP), tenantsize.New(s.DB, s.Now))
 	mfarest.Mount(s.HTTP, svc, s.Base)
 	return &service.App[*mfa.Service]{API: svc, HTTP: s.HTTP}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/purge/purgesql"
+	"github.com/doorward/doorward/pkg/usage"
 )
 
 // The kinds of deliveries.
@@ -216,3 +217,6 @@ func (tx *Tx) UpdateState(ctx context.Context, d Delivery) error {
 
 // DoneDeliveries are the deliveries that are done, for the purge.
 var DoneDeliveries = purgesql.Rows{Table: "deliveries", Time: "finished_at"}
+
+// ExpiredUsage are the counts of usage that have expired, for the purge.
+var ExpiredUsage = usage.Rows

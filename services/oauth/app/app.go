@@ -9,11 +9,14 @@ import (
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/mfaapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
+	"github.com/doorward/doorward/pkg/api/sizeapi"
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/service"
+	"github.com/doorward/doorward/pkg/tenantpurge"
+	"github.com/doorward/doorward/pkg/tenantsize"
 	"github.com/doorward/doorward/services/oauth"
 	oauthrest "github.com/doorward/doorward/services/oauth/rest"
 	"github.com/doorward/doorward/services/oauth/store"
@@ -51,9 +54,11 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*servic
 	s.Go("cache invalidation", s.DB.Listen)
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, oauth.Sealed...))
 	s.Go("purge", svc.Purger)
+	s.Go("purge of deleted tenants", tenantpurge.Worker(s.DB, peers.Directory.DeletedTenants))
 	s.Go("key rotation", svc.OpenID.KeyRotator)
 
 	oauthapi.Serve(rest.Contract(s.HTTP), svc)
+	sizeapi.Serve(rest.Contract(s.HTTP), tenantsize.New(s.DB, s.Now))
 	oauthrest.Mount(s.HTTP, svc, s.Base, s.Alias)
 	return &service.App[*oauth.Service]{API: svc, HTTP: s.HTTP}, nil
 }

@@ -49,6 +49,13 @@ var source = env.New(os.Environ())
 func commands() *cobra.Command {
 	root := &cobra.Command{Use: "doorward", SilenceErrors: true, SilenceUsage: true}
 	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", app.ErrUsage, err) })
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		if err := c.ValidateRequiredFlags(); err != nil {
+			return fmt.Errorf("%w: %w", app.ErrUsage, err)
+		}
+		return nil
+	}
 	root.AddCommand(migrate(), doctor(), logins(), explain(), deadLetters(), masterKeys(), admin(), tenant(), events(),
 		audit(), backup(), restore(), cellsCommand(), version())
 	app.DeclareOperator(source)
@@ -275,6 +282,7 @@ func tenant() *cobra.Command {
 		parent.AddCommand(withVariables(command, app.TenantVariables))
 	}
 	addTenantStatus(parent)
+	addTenantCommands(parent)
 	parent.AddCommand(&cobra.Command{
 		Use: "key", Short: "create an age key pair for exports", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return app.NewExportKeyPair(c.OutOrStdout()) },
