@@ -47,6 +47,9 @@ func (s *Service) authenticateClient(ctx context.Context, i issuer, in Call) (st
 			err = errClient
 		}
 	}
+	if err == nil && given != relyingparty.AuthNone {
+		in.authenticated(id.Ref{Tenant: client.TenantID, ID: client.ID})
+	}
 	return client, err
 }
 
