@@ -103,7 +103,7 @@ func (s *Service) DeviceRequest(ctx context.Context, in oauthapi.DeviceCode) (oa
 	if err != nil {
 		return oauthapi.Authorization{}, err
 	}
-	scopes := device.Login.Scopes
+	scopes := append([]string{}, device.Login.Scopes...) // a consent to none has a list too
 	return oauthapi.Authorization{
 		Tenant: i.app.TenantID, Application: i.app.ID, Issuer: i.url, Client: clientOf(client, i.url), Scopes: scopes,
 		Resource: device.Login.Audience, Consent: i.consent(scopes, client.Settings.Consent == relyingparty.ConsentRequired),
@@ -123,6 +123,9 @@ func (s *Service) AnswerDevice(ctx context.Context, in oauthapi.DeviceAnswer) (o
 		}
 		device.Status = store.DeviceRefused
 		if in.Allowed {
+			if err := checkSession(ctx, tx, i, in.Login); err != nil {
+				return err
+			}
 			asked := device.Login
 			device.Status, device.AccountID, device.Login = store.DeviceAllowed, in.Account, loginOf(in.Login)
 			device.Login.Audience, device.Login.JKT = asked.Audience, asked.JKT
