@@ -63,7 +63,7 @@ func (s *Service) findClient(ctx context.Context, i issuer, clientID string) (st
 		return store.OpenIDClient{}, errClient
 	}
 	client, err := s.Store.CachedOpenIDClient(ctx, id.Ref{Tenant: i.app.TenantID, ID: v})
-	if errors.Is(err, apierr.NotFound) || err == nil && !i.accepts(client) {
+	if errors.Is(err, apierr.NotFound) || err == nil && (!i.accepts(client) || relyingparty.HasEnded(client, s.Now())) {
 		return store.OpenIDClient{}, errClient
 	}
 	return client, err

@@ -67,7 +67,7 @@ func (s *Service) IssueCode(ctx context.Context, in oauthapi.IssueCode) (oauthap
 			}
 		}
 		tx.InsertCode(c)
-		return s.SaveDocumentClient(ctx, tx, client)
+		return s.RecordLogin(ctx, tx, client)
 	})
 	return oauthapi.IssuedCode{Code: code}, err
 }
@@ -197,7 +197,7 @@ func (s *Service) issueLogin(ctx context.Context, r request, login store.Login, 
 				ExpiresAt: earlier(r.now.Add(idle), g.ExpiresAt),
 			})
 		}
-		return s.SaveDocumentClient(ctx, tx, r.client)
+		return s.RecordLogin(ctx, tx, r.client)
 	}, nil
 }
 

@@ -20,5 +20,7 @@ var ExpiringRows = []purgesql.Rows{
 	{Table: "openid_grants", Time: "expires_at"},
 	{Table: "openid_refresh_tokens", Time: "expires_at"},
 	{Table: "openid_access_tokens", Time: "expires_at"},
+	{Table: "openid_clients", Time: "unused_until"},
+	{Table: "openid_client_secrets", Time: "unused_until"},
 	counter.Ended,
 }
