@@ -36,7 +36,8 @@ type DeviceAuthorization struct {
 }
 
 // AuthorizeDevice stores what a device asks for, until its user has answered.
-func (s *Service) AuthorizeDevice(ctx context.Context, in Call) (DeviceAuthorization, error) {
+func (s *Service) AuthorizeDevice(ctx context.Context, in Call) (out DeviceAuthorization, err error) {
+	defer func() { s.Count(ctx, "openid device_authorization", err) }()
 	i, err := s.issuer(ctx, in.Application)
 	if err != nil {
 		return DeviceAuthorization{}, err
