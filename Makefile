@@ -134,6 +134,11 @@ kill: ## kill notification every second of 10,000 mails: none is lost, and it pr
 	@$(SETUP) postgresql
 	@NOTIFICATION_KILL_MAILS=10000 .ci/test -count 1 -run KilledEverySecond $(ARGS) ./services/notification/app
 
+.PHONY: proof-rotation
+proof-rotation: ## issue 10,000 tokens over two replicas while the signing key changes: none is refused
+	@$(SETUP) postgresql
+	@ROTATION_TOKENS=10000 go test -count 1 -v -run TestKeysRotateUnderLoad $(ARGS) ./services/oauth/openid
+
 .PHONY: upgrade
 upgrade: ## replace the release before by this one and back under load, process by process: no request fails
 	@$(SETUP) postgresql redis kafka

@@ -53,6 +53,9 @@ func (g *Gateway) handleError(c *fiber.Ctx, err error) error {
 	if limit, ok := errors.AsType[*limitError](err); ok {
 		c.Set("RateLimit-Policy", limit.policy)
 		c.Set("RateLimit", limit.state)
+		if r := g.router.match(c.Request().URI().Path()); r != nil && r.clients {
+			return rest.FailOAuth(c, g.cfg.Common.Base, err)
+		}
 	}
 	if g.isClientAPI(&c.Request().Header) {
 		return rest.FailClient(c, err)

@@ -68,6 +68,9 @@ func (g *Gateway) forward(rc *requestContext) error {
 	}
 	g.apiKeys.end(response.Header.Peek(caller.EndedHeader))
 	response.Header.Del(caller.EndedHeader)
+	if rc.route.clients {
+		g.recordClient(rc)
+	}
 	if rc.route.access == keyAccess && response.StatusCode() == fiber.StatusUnauthorized { // the API key was revoked after authenticate
 		response.Header.Set(fiber.HeaderWWWAuthenticate, g.wwwAuthenticate)
 	}

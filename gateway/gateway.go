@@ -8,14 +8,17 @@ package gateway
 
 import (
 	"context"
+	"crypto/sha256"
 	"net/netip"
 	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	lru "github.com/hashicorp/golang-lru/v2"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/doorward/doorward/gateway/clientcredential"
 	"github.com/doorward/doorward/gateway/domaincertificate"
 	"github.com/doorward/doorward/gateway/expansion"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -26,6 +29,7 @@ import (
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/fairqueue"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/openapi"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/rpc"
@@ -74,6 +78,7 @@ type Gateway struct {
 	cfg                Config
 	router             *router
 	apiKeys            *apiKeyCache
+	clients            *openIDClients
 	domainCertificates *domaincertificate.Certificates // certificates of tenants' own domains; nil without the idsite service
 	refusals           *refusalCounter
 	middlewares        []middleware
@@ -122,6 +127,10 @@ type requestContext struct {
 	tooLarge       *apierr.Error // the error for a body that is larger
 	isLarge        bool          // it may be larger than maxSmall
 	inBodyQueue    bool          // the request has acquired Gateway.bodyQueue
+
+	credential      clientcredential.Credential // of a client of an OpenID provider
+	hasCredential   bool
+	wrongCredential bool // the OAuth service did not accept it
 }
 
 // New returns a gateway. It serves nothing until its HTTP application is given a
@@ -153,6 +162,7 @@ func New(cfg Config) (*Gateway, error) {
 		g.domainCertificates = domaincertificate.New(idsite, cfg.Common.Shared, g.isDeploymentHost)
 	}
 	g.apiKeys = newAPIKeyCache(cfg.Keys, cfg.Feeds, g.Limiter, cfg.Common.Now)
+	g.clients, _ = lru.New[[sha256.Size]byte, id.Ref](maxKeys) // fails only for a size below one
 	g.middlewares = []middleware{
 		g.checkFraming,   // no request smuggling
 		g.requireTLS,     // HTTPS only
@@ -189,9 +199,7 @@ func (g *Gateway) serve(c *fiber.Ctx) error {
 		if rc.inBodyQueue {
 			g.bodyQueue.Release(rc.caller.Tenant)
 		}
-		for _, s := range rc.acquiredLimits[:rc.acquiredCount] {
-			g.Limiter.release(s)
-		}
+		g.releaseLimits(rc)
 		if cap(rc.body) > maxUnqueued {
 			rc.body = nil
 		}

@@ -23,16 +23,19 @@ type subject struct {
 }
 
 const (
-	tenantLimit      byte = iota + 1 // requests with an API key of a tenant, without those of userLimit
-	userLimit                        // requests with an API key of a tenant that log an end user in
-	clientAPILimit                   // requests to the Client API of an application
-	addressLimit                     // requests of an address without an API key
-	wrongKeyLimit                    // API keys of an address that were not accepted before
-	signerLimit                      // signatures of an address by API keys without a valid signature from there before
-	signedBodyLimit                  // large bodies of an API key whose signature is not verified yet
-	bodyLimit                        // bodies of more than maxSmall of a tenant
-	processBodyLimit                 // bodies of more than maxSmall of this process; not published to the other gateways
-	queuedBodyLimit                  // bodies of more than maxUnqueued, up to maxSmall, of a tenant
+	tenantLimit           byte = iota + 1 // requests with an API key of a tenant, without those of userLimit
+	userLimit                             // requests with an API key of a tenant that log an end user in
+	clientAPILimit                        // requests to the Client API of an application
+	addressLimit                          // requests of an address without an API key
+	wrongKeyLimit                         // API keys of an address that were not accepted before
+	signerLimit                           // signatures of an address by API keys without a valid signature from there before
+	signedBodyLimit                       // large bodies of an API key whose signature is not verified yet
+	bodyLimit                             // bodies of more than maxSmall of a tenant
+	processBodyLimit                      // bodies of more than maxSmall of this process; not published to the other gateways
+	queuedBodyLimit                       // bodies of more than maxUnqueued, up to maxSmall, of a tenant
+	clientLimit                           // requests of a client of an OpenID provider
+	unverifiedLimit                       // credentials of such clients of an address that were not valid before
+	unverifiedClientLimit                 // the same of an address for one client
 	limitKinds
 )
 
@@ -73,6 +76,8 @@ func (c Config) limits() [limitKinds]Limit {
 		signedBodyLimit: {InFlight: maxSignedBodies},
 		bodyLimit:       {InFlight: maxTenantLargeBodies}, queuedBodyLimit: {InFlight: maxTenantQueue},
 		processBodyLimit: {InFlight: maxLargeBodies},
+		clientLimit:      {InFlight: (c.Users.InFlight + 1) / 2, PerSecond: (c.Users.PerSecond + 1) / 2},
+		unverifiedLimit:  {InFlight: c.Tenant.InFlight}, unverifiedClientLimit: unauthenticated,
 	}
 }
 
@@ -83,6 +88,7 @@ var limitNames = [limitKinds]string{
 	tenantLimit: "tenant", userLimit: "users", clientAPILimit: "site", addressLimit: "address",
 	wrongKeyLimit: "authentication", signerLimit: "authentication", signedBodyLimit: "authentication",
 	bodyLimit: "body", queuedBodyLimit: "body", processBodyLimit: "body",
+	clientLimit: "client", unverifiedLimit: "authentication", unverifiedClientLimit: "authentication",
 }
 
 // limitError is the error for a request that exceeds a limit: 429, with Retry-After.
@@ -233,9 +239,11 @@ func (u *usage) idle(now time.Time) bool {
 
 // rateLimit is the middleware that counts a request with an API key for its tenant, separately for
 // requests that log an end user in. A request without an API key is counted for its client address
-// and, to a Client API, for the application.
+// and, to a Client API, for the application; one to an OpenID provider as limitClient says.
 func (g *Gateway) rateLimit(rc *requestContext) error {
 	switch label, isClientAPI := clientAPILabelOfPath(rc.target); {
+	case rc.route != nil && rc.route.clients:
+		return g.limitClient(rc)
 	case rc.caller.Tenant.IsZero() && isClientAPI:
 		return g.acquireLimits(rc, addressSubject(addressLimit, rc.address), hashedSubject(clientAPILimit, label))
 	case rc.caller.Tenant.IsZero():

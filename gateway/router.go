@@ -30,7 +30,8 @@ const (
 
 // accessByName has the access of the words of the second column of routes.go.
 var accessByName = map[string]access{
-	"key": keyAccess, "user": keyAccess, "agent": keyAccess, "public": publicAccess, "hosted": hostedAccess, "private": privateAccess,
+	"key": keyAccess, "user": keyAccess, "agent": keyAccess, "public": publicAccess, "client": publicAccess,
+	"hosted": hostedAccess, "private": privateAccess,
 }
 
 // methodsByLetter has the HTTP methods that a letter of routes.go stands for.
@@ -50,6 +51,7 @@ type route struct {
 	allow      string // the same, as the header Allow
 	access     access
 	endUsers   bool             // logs an end user in: such requests have a rate limit of their own
+	clients    bool             // called by clients of OpenID providers, which have rate limits of their own
 	agentKeys  bool             // accepts the API keys of the LDAP agent that the path names
 	services   []string         // names; a request is sent to one after the other until one does not answer 404
 	upstreams  []*rpc.Upstream  // where the services are
@@ -83,7 +85,8 @@ var parsedRoutes = sync.OnceValue(func() []route {
 		kind = strings.TrimSuffix(kind, "]")
 		resource, known := links[kind]
 		r := route{
-			access: accessByName[line[1]], endUsers: line[1] == "user", agentKeys: line[1] == "agent", services: strings.Split(line[3], "|"),
+			access: accessByName[line[1]], endUsers: line[1] == "user", agentKeys: line[1] == "agent",
+			clients: line[1] == "client", services: strings.Split(line[3], "|"),
 			collection: collection, expandable: resource, apiKeys: kind == "apiKey",
 		}
 		if r.access == 0 || !known && !collection && kind != "-" {

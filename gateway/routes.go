@@ -12,7 +12,8 @@ package gateway
 //     marks what logs an end user in (logins, tokens, codes, mails), which has rate limits of its
 //     own. agent requires an API key too, and also accepts the keys of the LDAP agent that the
 //     path names. public and hosted require no API key: public is called by programs and identity
-//     providers, hosted by browsers, with cookies. private is for clients on this machine or on a
+//     providers, hosted by browsers, with cookies. client is public with the rate limits of
+//     the clients of OpenID providers. private is for clients on this machine or on a
 //     private network.
 //   - Path: :name stands for one segment, * for the rest of the path, {a,b} for either of two
 //     segments. A path that begins with two slashes is chosen by the host or by the token of a
@@ -170,11 +171,11 @@ G-D key     /v1/consents/:id                                         idsite     
 G-O public  /oidc/:id/.well-known/openid-configuration               oauth         -
 G-O public  /.well-known/oauth-authorization-server/oidc/:id         oauth         -
 G-O public  /oidc/:id/jwks                                           oauth         -
--PO public  /oidc/:id/{token,introspect,revoke}                      oauth         -
--PO public  /oidc/:id/{par,device_authorization}                     oauth         -
+-PO client  /oidc/:id/{token,introspect,revoke}                      oauth         -
+-PO client  /oidc/:id/{par,device_authorization}                     oauth         -
 -P- public  /oidc/:id/register                                       oauth         -
 GUD public  /oidc/:id/register/:client                               oauth         -
-GPO public  /oidc/:id/userinfo                                       oauth         -
+GPO client  /oidc/:id/userinfo                                       oauth         -
 GP- hosted  /oidc/:id/{authorize,consent,device,logout}              idsite        -
 G-- hosted  /oidc/:id/authorize/{begin,resume}                       idsite        -
 G-- public  /                                                        gateway       -

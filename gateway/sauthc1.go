@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -94,74 +93,9 @@ func (s signature) verificationRequest(request *fasthttp.Request, dates []string
 	path, query, _ := bytes.Cut(target, []byte{'?'})
 	body := sha256.Sum256(request.Body())
 	canonical := sha256.Sum256([]byte(strings.Join([]string{
-		string(request.Header.Method()), canonicalPath(path), canonicalQuery(query), strings.Join(lines, ""), s.signedHeaders,
+		string(request.Header.Method()), requestpath.Canonical(path), requestpath.CanonicalQuery(query), strings.Join(lines, ""), s.signedHeaders,
 		hex.EncodeToString(body[:]),
 	}, "\n")))
 	in.ID, in.Nonce, in.Signature, in.Request = s.keyID, s.nonce, s.signature, hex.EncodeToString(canonical[:])
 	return in, true
-}
-
-// canonicalPath returns the path in the form that is signed: decoded and escaped again, with
-// repeated and trailing slashes.
-func canonicalPath(path []byte) string {
-	if len(path) == 0 {
-		return "/"
-	}
-	return string(appendEscaped(nil, decoded(path, false), '/'))
-}
-
-// canonicalQuery returns the query in the form that is signed: decoded and escaped again, its
-// pairs sorted by name and value. A name without = has an empty value; empty text between two
-// ampersands is ignored.
-func canonicalQuery(query []byte) string {
-	type pair struct{ name, value string }
-	var pairs []pair
-	for text := range bytes.SplitSeq(query, []byte{'&'}) {
-		if name, value, _ := bytes.Cut(text, []byte{'='}); len(text) > 0 {
-			pairs = append(pairs, pair{decoded(name, true), decoded(value, true)})
-		}
-	}
-	slices.SortFunc(pairs, func(a, b pair) int {
-		if order := strings.Compare(a.name, b.name); order != 0 {
-			return order
-		}
-		return strings.Compare(a.value, b.value)
-	})
-	var out []byte
-	for i, p := range pairs {
-		if i > 0 {
-			out = append(out, '&')
-		}
-		out = appendEscaped(append(appendEscaped(out, p.name, 0), '='), p.value, 0)
-	}
-	return string(out)
-}
-
-// decoded returns a text with its percent escapes decoded, as those of a path or, if form, of a
-// query. A text with an invalid escape is returned unchanged.
-func decoded(text []byte, form bool) string {
-	unescape := url.PathUnescape
-	if form {
-		unescape = url.QueryUnescape
-	}
-	if plain, err := unescape(string(text)); err == nil {
-		return plain
-	}
-	return string(text)
-}
-
-// appendEscaped appends a text to dst and escapes all characters but the unreserved characters
-// (RFC 3986, section 2.3) and the character unescaped, unless it is 0.
-func appendEscaped(dst []byte, text string, unescaped byte) []byte {
-	const hexadecimal = "0123456789ABCDEF"
-	for i := range len(text) {
-		switch b := text[i]; {
-		case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9', b == '-', b == '_', b == '.', b == '~',
-			b == unescaped && unescaped != 0:
-			dst = append(dst, b)
-		default:
-			dst = append(dst, '%', hexadecimal[b>>4], hexadecimal[b&15])
-		}
-	}
-	return dst
 }

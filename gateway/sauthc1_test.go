@@ -17,6 +17,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/doorward/doorward/gateway/requestpath"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi/signaturetest"
 	"github.com/doorward/doorward/pkg/rest"
@@ -498,14 +499,14 @@ func FuzzCanonical(f *testing.F) {
 		f.Add(seed[0], seed[1])
 	}
 	f.Fuzz(func(t *testing.T, path, query string) {
-		gotPath, gotQuery := canonicalPath([]byte(path)), canonicalQuery([]byte(query))
+		gotPath, gotQuery := requestpath.Canonical([]byte(path)), requestpath.CanonicalQuery([]byte(query))
 		if strings.ContainsAny(gotPath+gotQuery, "\n\r \x00;+*") {
 			t.Fatalf("%q?%q is spelt %q?%q", path, query, gotPath, gotQuery)
 		}
-		if again := canonicalPath([]byte(gotPath)); again != gotPath {
+		if again := requestpath.Canonical([]byte(gotPath)); again != gotPath {
 			t.Fatalf("%q is spelt %q, and that %q", path, gotPath, again)
 		}
-		if again := canonicalQuery([]byte(gotQuery)); again != gotQuery {
+		if again := requestpath.CanonicalQuery([]byte(gotQuery)); again != gotQuery {
 			t.Fatalf("%q is spelt %q, and that %q", query, gotQuery, again)
 		}
 		if _, err := url.PathUnescape(path); err == nil && path != "" && gotPath != signedPath(t, path) {

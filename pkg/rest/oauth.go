@@ -21,21 +21,26 @@ func OAuthErrors(base href.Base) fiber.Handler {
 			status.Status == http.StatusMethodNotAllowed {
 			return err
 		}
-		refusal := logAndSetStatus(c, err)
-		code, _ := refusal.Fields["error"].(string)
-		switch {
-		case refusal.RetryAfter > 0 || refusal.Status == http.StatusServiceUnavailable:
-			code = "temporarily_unavailable"
-		case refusal.Status >= http.StatusInternalServerError:
-			code = "server_error"
-		case errors.Is(refusal, apierr.TenantSuspended):
-			code = "access_denied"
-		case code == "":
-			code = "invalid_request"
-		}
-		return c.JSON(fiber.Map{
-			"error": code, "error_description": refusal.Description(),
-			"error_uri": base.Host() + "/errors/" + strconv.Itoa(refusal.Code),
-		})
+		return FailOAuth(c, base, err)
 	}
+}
+
+// FailOAuth answers with an error as OAuthErrors says.
+func FailOAuth(c *fiber.Ctx, base href.Base, err error) error {
+	refusal := logAndSetStatus(c, err)
+	code, _ := refusal.Fields["error"].(string)
+	switch {
+	case refusal.RetryAfter > 0 || refusal.Status == http.StatusServiceUnavailable:
+		code = "temporarily_unavailable"
+	case refusal.Status >= http.StatusInternalServerError:
+		code = "server_error"
+	case errors.Is(refusal, apierr.TenantSuspended):
+		code = "access_denied"
+	case code == "":
+		code = "invalid_request"
+	}
+	return c.JSON(fiber.Map{
+		"error": code, "error_description": refusal.Description(),
+		"error_uri": base.Host() + "/errors/" + strconv.Itoa(refusal.Code),
+	})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite"
 	"github.com/doorward/doorward/services/idsite/openid"
+	oauthrules "github.com/doorward/doorward/services/oauth/openid"
 	rules "github.com/doorward/doorward/services/oauth/relyingparty"
 )
 
@@ -372,4 +373,47 @@ func TestASessionEndsWithItsDeletion(t *testing.T) {
 	if left := p.sessions(); len(left) != 0 {
 		t.Errorf("after the deletion the sessions are %v", left)
 	}
+}
+
+// A device's client is told of the end of the session in which it was allowed, and a login that has begun in a session
+// does not go on when that has ended.
+func TestTheEndOfASessionReachesDevicesAndLoginsInProgress(t *testing.T) {
+	l := newLogin(t)
+	p := newParty(t, l, func(in *rules.Change) { in.Consent = field.Some(rules.ConsentRequired) })
+	device := newParty(t, l, func(in *rules.Change) { in.GrantTypes = field.Some([]string{rules.GrantDevice}) })
+	decide := func(to idsite.Redirect, in idsite.BrowserRequest) idsite.Redirect {
+		t.Helper()
+		flow := p.flowOf(to)
+		asked, err := l.OpenID.Consent(t.Context(), l.app.ID, flow, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		done, err := l.OpenID.Decide(t.Context(), l.app.ID, flow, true, asked.Secret, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return done
+	}
+	code, err := l.peers.OAuth.Rules.AuthorizeDevice(t.Context(), oauthrules.Call{Application: l.app.ID,
+		Form: oauthrules.Form{"client_id": secure.Secret(device.clientID)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began, err := l.OpenID.BeginDevice(t.Context(), l.app.ID, code.UserCode, idsite.BrowserRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	landed, in := p.land(began, idsite.BrowserRequest{})
+	if to := decide(landed, in); !strings.HasSuffix(to.Location, "/device?done=allowed") {
+		t.Fatalf("the device leads to %s", to.Location)
+	}
+	waiting := p.authorize(in, nil)
+	in.Browsers = append(in.Browsers, waiting.Browser)
+	if err := l.Journey.DeleteSession(t.Context(), id.Ref{Tenant: l.tenant.ID, ID: p.sessions()[0]}); err != nil {
+		t.Fatal(err)
+	}
+	if ends := l.ended(t); len(ends) != 1 || !slices.Equal(ends[0].Clients, []id.ID{device.client}) {
+		t.Errorf("the ends are %+v, want the client %s", ends, device.client)
+	}
+	p.wantError("login_required", decide(waiting, in))
 }

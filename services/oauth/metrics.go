@@ -13,7 +13,8 @@ import (
 // newTokenCounter creates the counter of token requests.
 func newTokenCounter() metric.Int64Counter {
 	counter, err := otel.Meter("oauth").Int64Counter("doorward_oauth_grants_total",
-		metric.WithDescription("token requests by grant type and result: issued, refused, or failed where the service could not answer"))
+		metric.WithDescription("token requests by grant type, pushed and device authorization requests, by result: "+
+			"issued, refused, or failed where the service could not answer"))
 	if err != nil {
 		otel.Handle(err)
 	}

@@ -36,7 +36,11 @@ func (p *Provider) issue(ctx context.Context, f store.Flow) (journey.Redirect, e
 	}
 	login := loginOf(f)
 	if r.UserCode != "" {
-		return p.answerDevice(ctx, r, &login)
+		to, err := p.answerDevice(ctx, r, &login)
+		if err != nil {
+			return to, err
+		}
+		return to, p.addClient(ctx, f)
 	}
 	issued, err := p.Peers.OAuth.IssueCode(ctx, oauthapi.IssueCode{
 		Tenant: f.TenantID, Application: f.ApplicationID, ClientID: r.Client.ClientID, RedirectURI: r.RedirectURI,
@@ -49,15 +53,19 @@ func (p *Provider) issue(ctx context.Context, f store.Flow) (journey.Redirect, e
 	if err != nil {
 		return journey.Redirect{}, err
 	}
-	if !f.SessionID.IsZero() {
-		if err := p.Store.Tx(ctx, func(tx *store.Tx) error {
-			tx.InsertSessionClient(store.SessionClient{TenantID: f.TenantID, SessionID: f.SessionID, ClientID: r.Client.ID})
-			return nil
-		}); err != nil {
-			return journey.Redirect{}, err
-		}
+	return respond(r.Authorization, url.Values{"code": {issued.Code.Reveal()}}), p.addClient(ctx, f)
+}
+
+// addClient adds the client of a login to its session: it is told of the session's end.
+func (p *Provider) addClient(ctx context.Context, f store.Flow) error {
+	if f.SessionID.IsZero() {
+		return nil
 	}
-	return respond(r.Authorization, url.Values{"code": {issued.Code.Reveal()}}), nil
+	return p.Store.Tx(ctx, func(tx *store.Tx) error {
+		tx.InsertSessionClient(store.SessionClient{TenantID: f.TenantID, SessionID: f.SessionID,
+			ClientID: f.OpenIDRequest.Client.ID})
+		return nil
+	})
 }
 
 // loginOf is what the tokens say of the login of a flow that has ended.

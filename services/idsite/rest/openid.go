@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -241,6 +242,10 @@ func (h *handlers) beginDevice(c *fiber.Ctx) error {
 	to, err := h.svc.OpenID.BeginDevice(c.UserContext(), application, form.Get("user_code"), browserRequest(c))
 	if errors.Is(err, apierr.NotFound) {
 		return h.renderDeviceForm(c, http.StatusNotFound, form.Get("user_code"), t("deviceUnknown"))
+	}
+	if errors.Is(err, apierr.TooMany) {
+		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(int(apierr.From(err).RetryAfter.Seconds())))
+		return h.renderDeviceForm(c, http.StatusTooManyRequests, form.Get("user_code"), t("tooMany"))
 	}
 	return h.goOn(c, to, err)
 }

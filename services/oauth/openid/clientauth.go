@@ -3,7 +3,6 @@ package openid
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -14,13 +13,7 @@ import (
 	"github.com/doorward/doorward/services/oauth/store"
 )
 
-const (
-	assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-	// clockSkew is how far the clock of a client may be ahead.
-	clockSkew = 10 * time.Second
-	// maxAssertionAge bounds the lifetime of a client assertion: its jti is kept for as long.
-	maxAssertionAge = 10 * time.Minute
-)
+const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
 // errClient refuses a client without telling which check has failed.
 var errClient = refuse("invalid_client",
@@ -54,6 +47,9 @@ func (s *Service) authenticateClient(ctx context.Context, i issuer, in Call) (st
 			err = errClient
 		}
 	}
+	if err == nil && given != relyingparty.AuthNone {
+		in.authenticated(id.Ref{Tenant: client.TenantID, ID: client.ID})
+	}
 	return client, err
 }
 
@@ -67,7 +63,7 @@ func (s *Service) findClient(ctx context.Context, i issuer, clientID string) (st
 		return store.OpenIDClient{}, errClient
 	}
 	client, err := s.Store.CachedOpenIDClient(ctx, id.Ref{Tenant: i.app.TenantID, ID: v})
-	if errors.Is(err, apierr.NotFound) || err == nil && !i.accepts(client) {
+	if errors.Is(err, apierr.NotFound) || err == nil && (!i.accepts(client) || relyingparty.HasEnded(client, s.Now())) {
 		return store.OpenIDClient{}, errClient
 	}
 	return client, err
@@ -146,33 +142,12 @@ func (s *Service) checkAssertion(ctx context.Context, i issuer, client store.Ope
 	if i.isFAPI() && claims["aud"] != i.url { // FAPI 2.0 Security Profile, section 5.3.2.1
 		return errClient
 	}
-	jti, expires, err := checkAssertionClaims(claims, client.ClientID, i.url, s.Now())
-	if err != nil {
-		return err
+	jti, expires, ok := relyingparty.CheckAssertion(claims, client.ClientID, i.url, s.Now())
+	if !ok {
+		return refuse("invalid_client", "the client assertion needs iss and sub of the client, aud of the issuer as one "+
+			"string, exp at most %s ahead, and jti; its times must not be in the future", relyingparty.MaxAssertionAge)
 	}
 	return s.useOnce(ctx, client.TenantID, "client assertion "+client.ClientID+" "+jti, expires, errClient)
-}
-
-// checkAssertionClaims returns the jti and the end of a client assertion whose signature is valid.
-func checkAssertionClaims(claims secure.Claims, clientID, issuer string, now time.Time) (jti string,
-	expires time.Time, err error) {
-	expires, hasExpiry := secure.NumericDate(claims, "exp")
-	notBefore, hasStart := secure.NumericDate(claims, "nbf")
-	issued, hasIssued := secure.NumericDate(claims, "iat")
-	audience, _ := claims["aud"].(string)
-	jti, _ = claims["jti"].(string)
-	switch {
-	case claims["iss"] != clientID || claims["sub"] != clientID,
-		audience != issuer && audience != issuer+"/token",
-		!hasExpiry || !now.Before(expires) || expires.After(now.Add(maxAssertionAge)),
-		claims["nbf"] != nil && (!hasStart || notBefore.After(now.Add(clockSkew))),
-		claims["iat"] != nil && (!hasIssued || issued.After(now.Add(clockSkew))),
-		jti == "":
-		return "", expires, refuse("invalid_client",
-			"the client assertion needs iss and sub of the client, aud of the issuer as one string, "+
-				"exp at most %s ahead, and jti; its times must not be in the future", maxAssertionAge)
-	}
-	return jti, expires, nil
 }
 
 // useOnce records that something with a name was used, until it expires. A name that was used before is again.
@@ -184,32 +159,12 @@ func (s *Service) useOnce(ctx context.Context, tenant id.ID, name string, expire
 	return err
 }
 
-// verifyByClient verifies the signature of a JWT with the keys of a client, and with the algorithm that it is
-// registered with, else with that of the key.
+// verifyByClient verifies the signature of a JWT of a client.
 func (s *Service) verifyByClient(ctx context.Context, i issuer, client store.OpenIDClient, text secure.Secret,
 	registered *string) (secure.Claims, error) {
-	header, err := secure.UnverifiedHeader(text)
-	if err != nil {
-		return nil, errClient
+	claims, err := s.VerifySigned(ctx, client, text, registered, i.algorithms())
+	if errors.Is(err, relyingparty.ErrSignature) {
+		err = errClient
 	}
-	algorithm, _ := header["alg"].(string)
-	if registered != nil && algorithm != *registered || !slices.Contains(i.algorithms(), algorithm) {
-		return nil, errClient
-	}
-	keys, err := s.PublicKeys(ctx, client, header["kid"])
-	if errors.Is(err, relyingparty.ErrKeys) {
-		return nil, errClient
-	}
-	if err != nil {
-		return nil, err
-	}
-	for _, key := range keys {
-		if kid, named := header["kid"].(string); named && key.ID() != "" && key.ID() != kid {
-			continue
-		}
-		if claims, err := key.Verify(text, algorithm); err == nil {
-			return claims, nil
-		}
-	}
-	return nil, errClient
+	return claims, err
 }

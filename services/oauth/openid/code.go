@@ -58,15 +58,30 @@ func (s *Service) IssueCode(ctx context.Context, in oauthapi.IssueCode) (oauthap
 		},
 	}
 	err = s.Store.Tx(ctx, func(tx *store.Tx) error {
+		if err := checkSession(ctx, tx, i, in.Login); err != nil {
+			return err
+		}
 		if in.Pushed != nil {
 			if err := tx.UsePushedRequest(ctx, i.app.TenantID, client.ID, in.Pushed); err != nil {
 				return usedAs(err)
 			}
 		}
 		tx.InsertCode(c)
-		return s.SaveDocumentClient(ctx, tx, client)
+		return s.RecordLogin(ctx, tx, client)
 	})
 	return oauthapi.IssuedCode{Code: code}, err
+}
+
+// checkSession refuses a login whose session has ended meanwhile.
+func checkSession(ctx context.Context, tx *store.Tx, i issuer, login oauthapi.Login) error {
+	if login.Session == "" {
+		return nil
+	}
+	ended, err := tx.HasEnded(ctx, i.app.TenantID, login.Session)
+	if err == nil && ended {
+		err = refuse("login_required", "the session of the login has ended")
+	}
+	return err
 }
 
 // codeLogin checks what a code is asked for, and returns what its tokens are made of.
@@ -182,7 +197,7 @@ func (s *Service) issueLogin(ctx context.Context, r request, login store.Login, 
 				ExpiresAt: earlier(r.now.Add(idle), g.ExpiresAt),
 			})
 		}
-		return s.SaveDocumentClient(ctx, tx, r.client)
+		return s.RecordLogin(ctx, tx, r.client)
 	}, nil
 }
 

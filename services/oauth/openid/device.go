@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/oauthapi"
@@ -13,10 +12,10 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth/relyingparty"
 	"github.com/doorward/doorward/services/oauth/store"
+	"github.com/doorward/doorward/services/oauth/usercode"
 )
 
 const (
-	deviceCodeAge = 10 * time.Minute
 	// pollInterval is the time between two token requests of a device, and by how much that grows when it is too fast
 	// (RFC 8628, section 3.5).
 	pollInterval = 5 * time.Second
@@ -37,7 +36,8 @@ type DeviceAuthorization struct {
 }
 
 // AuthorizeDevice stores what a device asks for, until its user has answered.
-func (s *Service) AuthorizeDevice(ctx context.Context, in Call) (DeviceAuthorization, error) {
+func (s *Service) AuthorizeDevice(ctx context.Context, in Call) (out DeviceAuthorization, err error) {
+	defer func() { s.Count(ctx, "openid device_authorization", err) }()
 	i, err := s.issuer(ctx, in.Application)
 	if err != nil {
 		return DeviceAuthorization{}, err
@@ -64,7 +64,7 @@ func (s *Service) AuthorizeDevice(ctx context.Context, in Call) (DeviceAuthoriza
 	device := store.Device{
 		TenantID: client.TenantID, Digest: secure.Digest(code), ApplicationID: i.app.ID, ClientID: client.ID,
 		Status: store.DevicePending, Login: request, PollSeconds: int(pollInterval / time.Second), CreatedAt: now,
-		ExpiresAt: now.Add(deviceCodeAge),
+		ExpiresAt: now.Add(usercode.Age),
 	}
 	for range userCodeAttempts {
 		device.UserCode = secure.UserCode()
@@ -76,44 +76,35 @@ func (s *Service) AuthorizeDevice(ctx context.Context, in Call) (DeviceAuthoriza
 	shown := device.UserCode[:4] + "-" + device.UserCode[4:]
 	return DeviceAuthorization{
 		DeviceCode: code.Reveal(), UserCode: shown, VerificationURI: i.url + "/device",
-		VerificationURIComplete: i.url + "/device?user_code=" + shown, ExpiresIn: int64(deviceCodeAge / time.Second),
+		VerificationURIComplete: i.url + "/device?user_code=" + shown, ExpiresIn: int64(usercode.Age / time.Second),
 		Interval: int64(device.PollSeconds),
 	}, err
 }
 
-// userCode returns the letters of a user code as its user has typed it, in any letter case and with any separators.
-func userCode(typed string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'A' && r <= 'Z' {
-			return r
-		}
-		return -1
-	}, strings.ToUpper(typed))
-}
-
-// device returns what the device with a user code asks for, with its client.
-func (s *Service) device(ctx context.Context, in oauthapi.DeviceCode) (i issuer, client store.OpenIDClient,
-	device store.Device, err error) {
-	if i, err = s.issuer(ctx, in.Application); err != nil {
-		return i, client, device, err
-	}
-	if device, err = s.Store.PendingDevice(ctx, i.ref(), userCode(in.UserCode), s.Now()); err != nil {
-		return i, client, device, err
-	}
-	client, err = s.findClient(ctx, i, device.ClientID.String())
+// deviceClient returns the client of a device; one that may not act any more is apierr.NotFound.
+func (s *Service) deviceClient(ctx context.Context, i issuer, device store.Device) (store.OpenIDClient, error) {
+	client, err := s.findClient(ctx, i, device.ClientID.String())
 	if errors.Is(err, apierr.Unauthorized) {
 		err = apierr.NotFound
 	}
-	return i, client, device, err
+	return client, err
 }
 
-// DeviceRequest returns what a device has asked for.
+// DeviceRequest returns what the device has asked for whose user code a user has typed, within the limits of guesses.
 func (s *Service) DeviceRequest(ctx context.Context, in oauthapi.DeviceCode) (oauthapi.Authorization, error) {
-	i, client, device, err := s.device(ctx, in)
+	i, err := s.issuer(ctx, in.Application)
 	if err != nil {
 		return oauthapi.Authorization{}, err
 	}
-	scopes := device.Login.Scopes
+	device, err := usercode.Guess(ctx, s.Store, i.ref(), in.UserCode, s.Now())
+	if err != nil {
+		return oauthapi.Authorization{}, err
+	}
+	client, err := s.deviceClient(ctx, i, device)
+	if err != nil {
+		return oauthapi.Authorization{}, err
+	}
+	scopes := append([]string{}, device.Login.Scopes...) // a consent to none has a list too
 	return oauthapi.Authorization{
 		Tenant: i.app.TenantID, Application: i.app.ID, Issuer: i.url, Client: clientOf(client, i.url), Scopes: scopes,
 		Resource: device.Login.Audience, Consent: i.consent(scopes, client.Settings.Consent == relyingparty.ConsentRequired),
@@ -122,20 +113,29 @@ func (s *Service) DeviceRequest(ctx context.Context, in oauthapi.DeviceCode) (oa
 
 // AnswerDevice records once what the user of a device has answered.
 func (s *Service) AnswerDevice(ctx context.Context, in oauthapi.DeviceAnswer) (oauthapi.Done, error) {
-	_, _, device, err := s.device(ctx, in.DeviceCode)
+	i, err := s.issuer(ctx, in.Application)
 	if err != nil {
 		return oauthapi.Done{}, err
 	}
-	device.Status = store.DeviceRefused
-	if in.Allowed {
-		asked := device.Login
-		device.Status, device.AccountID, device.Login = store.DeviceAllowed, in.Account, loginOf(in.Login)
-		device.Login.Audience, device.Login.JKT = asked.Audience, asked.JKT
-		device.Login.Scopes = slices.DeleteFunc(slices.Clone(asked.Scopes), func(name string) bool {
-			return !slices.Contains(in.Scopes, name)
-		})
-	}
-	return oauthapi.Done{}, s.Store.Tx(ctx, func(tx *store.Tx) error { return tx.AnswerDevice(ctx, device) })
+	return oauthapi.Done{}, s.Store.Tx(ctx, func(tx *store.Tx) error {
+		device, err := tx.PendingDevice(ctx, i.ref(), usercode.Letters(in.UserCode), s.Now())
+		if err != nil {
+			return err
+		}
+		device.Status = store.DeviceRefused
+		if in.Allowed {
+			if err := checkSession(ctx, tx, i, in.Login); err != nil {
+				return err
+			}
+			asked := device.Login
+			device.Status, device.AccountID, device.Login = store.DeviceAllowed, in.Account, loginOf(in.Login)
+			device.Login.Audience, device.Login.JKT = asked.Audience, asked.JKT
+			device.Login.Scopes = slices.DeleteFunc(slices.Clone(asked.Scopes), func(name string) bool {
+				return !slices.Contains(in.Scopes, name)
+			})
+		}
+		return tx.AnswerDevice(ctx, device)
+	})
 }
 
 // deviceGrant is the grant of a device (RFC 8628, section 3.4).

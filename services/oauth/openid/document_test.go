@@ -47,6 +47,13 @@ func openDocuments(t *testing.T, d *oauthtest.Deployment, documents map[string]m
 		}
 	}))
 	t.Cleanup(s.Close)
+	reach(t, d, s.Server)
+	return s
+}
+
+// reach makes the service reach a server of the test.
+func reach(t *testing.T, d *oauthtest.Deployment, s *httptest.Server) {
+	t.Helper()
 	guard, err := outbound.ParseGuard([]string{"127.0.0.1"})
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +63,6 @@ func openDocuments(t *testing.T, d *oauthtest.Deployment, documents map[string]m
 		t.Fatal(err)
 	}
 	d.Service = d.WithMasterKey(t, d.Master)
-	return s
 }
 
 func allowDocuments(t *testing.T, d *oauthtest.Deployment, allowed bool) {

@@ -181,6 +181,9 @@ func (s *Service) authenticateIntrospection(ctx context.Context, i issuer, in Ca
 		if errors.Is(err, apierr.Unauthorized) || err == nil && key.TenantID != i.app.TenantID {
 			err = errClient
 		}
+		if err == nil {
+			in.authenticated(id.Ref{Tenant: key.TenantID})
+		}
 		return client, err == nil, err
 	}
 	client, err = s.authenticateClient(ctx, i, in)
@@ -244,6 +247,7 @@ func (s *Service) UserInfo(ctx context.Context, in Call) (UserInfo, error) {
 	if err != nil {
 		return UserInfo{}, err
 	}
+	in.authenticated(id.Ref{Tenant: client.TenantID, ID: client.ID})
 	if err := s.checkPossession(ctx, i, in, t); err != nil {
 		return UserInfo{}, err
 	}

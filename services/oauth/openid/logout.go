@@ -97,9 +97,13 @@ func (s *Service) logoutClient(ctx context.Context, i issuer, p parameters,
 	return client, err
 }
 
-// EndTokens ends the tokens of an account that were made in a session, or for a client.
+// EndTokens ends the tokens of an account that were made in a session, or for a client. A code that is issued in the
+// session meanwhile, by a login that had begun before, ends too.
 func (s *Service) EndTokens(ctx context.Context, in oauthapi.EndTokens) (oauthapi.Done, error) {
 	return oauthapi.Done{}, s.Store.Tx(ctx, func(tx *store.Tx) error {
+		if err := tx.EndSessions(ctx, in.Tenant, in.Sessions, s.Now().Add(maxLogin)); err != nil {
+			return err
+		}
 		tx.EndLogins(store.LoginsOf{
 			Tenant: in.Tenant, Account: in.Account, Sessions: in.Sessions, Client: in.Client, KeepOffline: in.KeepOffline,
 		})

@@ -1,6 +1,8 @@
 package openid_test
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"sync"
@@ -108,9 +110,9 @@ func TestEndedSessions(t *testing.T) {
 	in := func(session string, scopes ...string) func(*oauthapi.IssueCode) {
 		return func(in *oauthapi.IssueCode) { in.Session, in.Scopes = session, scopes }
 	}
-	issue := func() (online, offline, elsewhere openid.Tokens) {
-		return p.token(p.redeem(p.code(in("a", "openid")))), p.token(p.redeem(p.code(in("a", "openid", "offline_access")))),
-			p.token(p.redeem(p.code(in("b", "openid"))))
+	issue := func(session, other string) (online, offline, elsewhere openid.Tokens) {
+		return p.token(p.redeem(p.code(in(session, "openid")))), p.token(p.redeem(p.code(in(session, "openid", "offline_access")))),
+			p.token(p.redeem(p.code(in(other, "openid"))))
 	}
 	end := func(in oauthapi.EndTokens) {
 		t.Helper()
@@ -125,19 +127,46 @@ func TestEndedSessions(t *testing.T) {
 			t.Errorf("%s: want active %t", what, active)
 		}
 	}
-	online, offline, elsewhere := issue()
-	code := p.code(in("a", "openid"))
+	online, offline, elsewhere := issue("a", "b")
+	code, offlineCode := p.code(in("a", "openid")), p.code(in("a", "openid", "offline_access"))
 	end(oauthapi.EndTokens{Sessions: []string{"a"}, KeepOffline: true})
 	check("a login of the session", online, false)
 	check("a login with offline_access", offline, true)
 	check("a login of another session", elsewhere, true)
 	p.refuse("a code of the session", "invalid_grant", p.redeem(code))
+	p.refuse("a code of the session with offline_access", "invalid_grant", p.redeem(offlineCode))
+	t.Run("a code that is issued while its session ends does not survive it", func(t *testing.T) {
+		sum := sha256.Sum256([]byte(verifier))
+		request := oauthapi.IssueCode{Tenant: d.Tenant, Application: d.Application, ClientID: p.ClientID, RedirectURI: callback,
+			CodeChallenge: base64.RawURLEncoding.EncodeToString(sum[:]), Scopes: []string{"openid"},
+			Login: oauthapi.Login{Account: d.Account, AuthenticatedAt: d.Clock.Now(), Session: "c"}}
+		var mu sync.Mutex
+		var given []string
+		var ending sync.WaitGroup
+		atOnce(t, func() error {
+			issued, err := d.Service.IssueCode(t.Context(), request)
+			if err == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				if given = append(given, issued.Code.Reveal()); len(given) == 5 {
+					ending.Go(func() { end(oauthapi.EndTokens{Sessions: []string{"c"}}) })
+				}
+			}
+			return err
+		}, apierr.BadRequest)
+		ending.Wait()
+		for _, code := range given {
+			p.refuse("a code of the ended session", "invalid_grant", p.redeem(code))
+		}
+		_, err := d.Service.IssueCode(t.Context(), request)
+		wantError(t, "a code of an ended session", "login_required", err)
+	})
 	end(oauthapi.EndTokens{Sessions: []string{"a", "b"}})
 	check("a login with offline_access", offline, false)
 	check("a login of another session", elsewhere, false)
 	other := newParty(t, d, d.Site, relyingparty.Change{})
 	kept := other.token(other.redeem(other.code(nil)))
-	online, offline, _ = issue()
+	online, offline, _ = issue("d", "e")
 	end(oauthapi.EndTokens{Client: p.OpenIDClient.ID})
 	check("a login for the client", online, false)
 	check("an offline login for the client", offline, false)

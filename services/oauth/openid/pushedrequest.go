@@ -30,7 +30,8 @@ type PushedRequest struct {
 }
 
 // Push stores an authorization request of a client, which it has authenticated, after the checks of Authorization.
-func (s *Service) Push(ctx context.Context, in Call) (PushedRequest, error) {
+func (s *Service) Push(ctx context.Context, in Call) (out PushedRequest, err error) {
+	defer func() { s.Count(ctx, "openid pushed_authorization_request", err) }()
 	i, err := s.issuer(ctx, in.Application)
 	if err != nil {
 		return PushedRequest{}, err

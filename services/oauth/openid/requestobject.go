@@ -9,6 +9,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/secure"
+	"github.com/doorward/doorward/services/oauth/relyingparty"
 )
 
 // maxObjectAge bounds the lifetime of a request object, and how far its beginning is back.
@@ -60,7 +61,7 @@ func objectParameters(claims secure.Claims, clientID, issuer string, now time.Ti
 		claims["sub"] == clientID, // a client assertion
 		!slices.Contains(texts(claims["aud"]), issuer),
 		!hasExpiry || !hasBeginning || expires.Sub(begins) > maxObjectAge,
-		!now.Before(expires), begins.After(now.Add(clockSkew)), begins.Before(now.Add(-maxObjectAge)):
+		!now.Before(expires), begins.After(now.Add(relyingparty.ClockSkew)), begins.Before(now.Add(-maxObjectAge)):
 		return nil, errObject
 	}
 	p := parameters{}

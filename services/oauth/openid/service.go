@@ -43,7 +43,7 @@ type Config struct {
 	// CheckLogin refuses the tokens of a login at a time whose account may not act through the application any
 	// more, or has another password since.
 	CheckLogin func(ctx context.Context, request applicationapi.CheckAccess, login time.Time) error
-	// Count counts the result of a token request by its grant type.
+	// Count counts the result of a token request by its grant type, and that of a request which begins one.
 	Count func(ctx context.Context, grantType string, err error)
 }
 

@@ -42,6 +42,15 @@ type Call struct {
 	Proofs           []string // headers DPoP
 	Bearer           secure.Secret
 	Scheme           string // of the header Authorization, in lower case
+	// Authenticated is called with the client that the call has authenticated, or whose access token it has sent, for
+	// the limits of clients; nil: nobody asks.
+	Authenticated func(client id.Ref)
+}
+
+func (in Call) authenticated(client id.Ref) {
+	if in.Authenticated != nil {
+		in.Authenticated(client)
+	}
 }
 
 // BasicCredentials are a client_id and a secret.

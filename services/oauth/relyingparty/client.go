@@ -240,6 +240,9 @@ func (s *Clients) CreateClient(ctx context.Context, application id.Ref, in Chang
 	if err := in.apply(&c, profile, true); err != nil {
 		return c, err
 	}
+	if err := s.checkSector(ctx, c.Settings); err != nil {
+		return c, err
+	}
 	return c, s.Store.Tx(ctx, func(tx *store.Tx) error {
 		if err := tx.InsertOpenIDClient(ctx, c); err != nil {
 			return err
@@ -257,6 +260,15 @@ func (s *Clients) UpdateClient(ctx context.Context, client id.Ref, in Change) (c
 	profile, err := s.profile(ctx, id.Ref{Tenant: c.TenantID, ID: c.ApplicationID})
 	if err != nil {
 		return c, err
+	}
+	if in.SectorIdentifierURI.Present || in.RedirectURIs.Present {
+		changed := c
+		if err := in.apply(&changed, profile, false); err != nil {
+			return c, err
+		}
+		if err := s.checkSector(ctx, changed.Settings); err != nil { // before the transaction: it asks another server
+			return c, err
+		}
 	}
 	err = s.Store.Tx(ctx, func(tx *store.Tx) (err error) {
 		if c, err = tx.LockOpenIDClient(ctx, client); err != nil {

@@ -47,7 +47,7 @@ func IsDocument(clientID string) bool {
 }
 
 // DocumentClient returns the client that a client ID metadata document describes, as it was fetched within the time of
-// its Cache-Control. The same document is always the same client of an application; SaveDocumentClient stores it. A
+// its Cache-Control. The same document is always the same client of an application; RecordLogin stores it. A
 // document that cannot be used is apierr.BadRequest with the reason.
 func (s *Clients) DocumentClient(ctx context.Context, application id.Ref, address string) (store.OpenIDClient, error) {
 	ref := documentRef{application, address}
@@ -62,13 +62,16 @@ func (s *Clients) DocumentClient(ctx context.Context, application id.Ref, addres
 	return found.client, found.reason
 }
 
-// SaveDocumentClient stores the client of a client ID metadata document, so that its tokens and consents lead to it.
-// It does nothing for any other client.
-func (s *Clients) SaveDocumentClient(ctx context.Context, tx *store.Tx, c store.OpenIDClient) error {
-	if !IsDocument(c.ClientID) {
-		return nil
+// RecordLogin records that a user logs in at a client. That of a client ID metadata document is stored, so that its
+// tokens and consents lead to it; one that has registered itself is kept from then on.
+func (s *Clients) RecordLogin(ctx context.Context, tx *store.Tx, c store.OpenIDClient) error {
+	switch {
+	case IsDocument(c.ClientID):
+		return tx.SaveOpenIDClient(ctx, c)
+	case c.UnusedUntil != nil:
+		return tx.KeepOpenIDClient(ctx, id.Ref{Tenant: c.TenantID, ID: c.ID})
 	}
-	return tx.SaveOpenIDClient(ctx, c)
+	return nil
 }
 
 // fetchDocument fetches a document. Its error is one of ours: what the document or its server does wrong is the reason.
@@ -85,13 +88,23 @@ func (s *Clients) fetchDocument(ctx context.Context, ref documentRef) (document,
 		return out, nil
 	}
 	out.until = now.Add(min(max(life, leastDocumentAge), mostDocumentAge))
-	out.client, err = ref.client(body, profile, now)
+	out.client, err = s.clientOf(ctx, ref, body, profile, now)
 	if apierr.IsRefusal(err) {
 		out.reason = apierr.BadRequest.Because("the client ID metadata document %s is not accepted: %s", ref.address,
 			apierr.From(err).Reason)
 		return out, nil
 	}
 	return out, err
+}
+
+// clientOf returns the client of the text of a document after all checks.
+func (s *Clients) clientOf(ctx context.Context, ref documentRef, body []byte, profile string,
+	now time.Time) (store.OpenIDClient, error) {
+	c, err := ref.client(body, profile, now)
+	if err != nil {
+		return c, err
+	}
+	return c, s.checkSector(ctx, c.Settings)
 }
 
 // client is the client of the text of a document.

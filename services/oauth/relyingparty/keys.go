@@ -35,16 +35,16 @@ func (f fetchedKeys) has(kid any) bool {
 	return false
 }
 
-// ErrKeys says that a client has no keys, or that those of its jwksUri cannot be read.
-var ErrKeys = errors.New("relyingparty: there are no keys")
+// errKeys says that a client has no keys, or that those of its jwksUri cannot be read.
+var errKeys = errors.New("relyingparty: there are no keys")
 
-// PublicKeys returns the public keys of a client: those that it was registered with, or those of its jwksUri, which is
+// publicKeys returns the public keys of a client: those that it was registered with, or those of its jwksUri, which is
 // asked through the guard of outbound connections. kid is the header of the signature, nil where it has none.
-func (s *Clients) PublicKeys(ctx context.Context, client store.OpenIDClient, kid any) ([]secure.VerificationKey,
+func (s *Clients) publicKeys(ctx context.Context, client store.OpenIDClient, kid any) ([]secure.VerificationKey,
 	error) {
 	if client.Settings.JWKSURI == nil {
 		if client.Settings.JWKS == nil {
-			return nil, ErrKeys
+			return nil, errKeys
 		}
 		return secure.ParseKeySet(*client.Settings.JWKS)
 	}
@@ -55,7 +55,7 @@ func (s *Clients) PublicKeys(ctx context.Context, client store.OpenIDClient, kid
 		found, err = s.fetched.Refresh(ctx, address, fetch)
 	}
 	if err != nil {
-		return nil, ErrKeys
+		return nil, errKeys
 	}
 	return found.keys, nil
 }

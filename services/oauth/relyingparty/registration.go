@@ -33,7 +33,10 @@ const (
 	maxRegistrationUses = 10_000
 	maxRegistrationAge  = 365 * 24 * time.Hour
 	registrationAge     = 24 * time.Hour // by default
-	maxMetadata         = 64 << 10       // bytes
+	// maxUnused is how long a client that has registered itself is kept without a login, so that not everybody can fill
+	// MaxRegistered for ever.
+	maxUnused   = 30 * 24 * time.Hour
+	maxMetadata = 64 << 10 // bytes
 )
 
 // registeredGrants are the grant types that a client may register itself with: those in which a user decides.
@@ -202,12 +205,16 @@ func (s *Clients) Register(ctx context.Context, application id.Ref, initial *sec
 		return out, err
 	}
 	now := s.Now()
+	unused := now.Add(maxUnused)
 	out.OpenIDClient = store.OpenIDClient{
 		TenantID: application.Tenant, ID: id.New(now), ApplicationID: application.ID, Status: directoryapi.Enabled,
-		CreatedAt: now, ModifiedAt: now,
+		UnusedUntil: &unused, CreatedAt: now, ModifiedAt: now,
 	}
 	out.ClientID = out.ID.String()
 	if err := in.registeredClient(&out.OpenIDClient, profile); err != nil {
+		return out, err
+	}
+	if err := s.checkRegisteredSector(ctx, out.Settings); err != nil {
 		return out, err
 	}
 	out.Access = secure.Token(SecretLength)
@@ -249,9 +256,14 @@ func (s *Clients) insertRegistered(ctx context.Context, tx *store.Tx, c Register
 	}
 	if c.Secret != "" {
 		tx.InsertClientSecret(store.ClientSecret{TenantID: c.TenantID, ClientID: c.ID, ID: id.New(now),
-			Digest: secure.Digest(c.Secret), CreatedAt: now})
+			Digest: secure.Digest(c.Secret), CreatedAt: now, UnusedUntil: c.UnusedUntil})
 	}
 	return tx.InsertOpenIDClient(ctx, c.OpenIDClient)
+}
+
+// HasEnded reports whether a client that has registered itself has ended without a login.
+func HasEnded(c store.OpenIDClient, now time.Time) bool {
+	return c.UnusedUntil != nil && !now.Before(*c.UnusedUntil)
 }
 
 // Registration returns a client that has registered itself, by the token that it was given then (RFC 7592, section 2.1).
@@ -259,7 +271,7 @@ func (s *Clients) Registration(ctx context.Context, application id.Ref, client i
 	error) {
 	c, err := s.Store.OpenIDClient(ctx, id.Ref{Tenant: application.Tenant, ID: client})
 	if errors.Is(err, apierr.NotFound) || err == nil && (c.ApplicationID != application.ID || c.RegistrationDigest == nil ||
-		c.Status != directoryapi.Enabled || subtle.ConstantTimeCompare(c.RegistrationDigest, secure.Digest(access)) != 1) {
+		c.Status != directoryapi.Enabled || HasEnded(c, s.Now()) || subtle.ConstantTimeCompare(c.RegistrationDigest, secure.Digest(access)) != 1) {
 		err = errRegistration
 	}
 	return Registered{OpenIDClient: c, Access: access}, err
@@ -295,6 +307,13 @@ func (s *Clients) UpdateRegistration(ctx context.Context, application id.Ref, cl
 	}
 	profile, err := s.profile(ctx, application)
 	if err != nil {
+		return now, err
+	}
+	changed := now.OpenIDClient
+	if err := in.registeredClient(&changed, profile); err != nil {
+		return now, err
+	}
+	if err := s.checkRegisteredSector(ctx, changed.Settings); err != nil {
 		return now, err
 	}
 	ref := id.Ref{Tenant: application.Tenant, ID: client}

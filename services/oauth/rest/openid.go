@@ -9,6 +9,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth/openid"
@@ -127,6 +129,7 @@ func call(c *fiber.Ctx) (in openid.Call, err error) {
 	if in.Application, err = rest.ID(c, "id"); err != nil {
 		return in, err
 	}
+	in.Authenticated = func(client id.Ref) { c.Set(caller.ClientHeader, caller.FormatClient(client)) }
 	path := c.Path()
 	in.Method, in.Endpoint = c.Method(), path[strings.LastIndexByte(path, '/'):]
 	in.Proofs = proofs(c)

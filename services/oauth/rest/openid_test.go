@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/services/oauth/oauthtest"
 )
@@ -300,6 +301,30 @@ func TestOpenIDEndpoints(t *testing.T) {
 	if active() != false {
 		t.Error("a revoked token is active")
 	}
+	t.Run("the gateway learns whose call it is, for the limits of clients", func(t *testing.T) {
+		public := decode(t, want(t, 201, d.Do(t, d.Site, "POST", "/applications/"+d.Application.String()+"/openIdClients",
+			`{"name":"Public","applicationType":"browser","redirectUris":["https://page.example.test/cb"]}`)))
+		owner, err := id.Parse(client["clientId"].(string))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, test := range map[string]struct {
+			answer oauthtest.Answer
+			found  bool
+		}{
+			"a client":                       {issued, true},
+			"a client with a wrong grant":    {raw(t, d, "POST", base+"/token", "grant_type=x", "Authorization", basic), true},
+			"a token without its scope":      {raw(t, d, "GET", base+"/userinfo", "", "Authorization", "bearer "+decode(t, issued)["access_token"].(string)), false},
+			"a wrong secret":                 {wrong, false},
+			"a client without a secret":      {raw(t, d, "POST", base+"/token", "grant_type=x&client_id="+public["clientId"].(string)), false},
+			"a client that names a bad text": {raw(t, d, "POST", base+"/token", "grant_type=x&client_id="+public["clientId"].(string), "Authorization", "Bearer x"), false},
+		} {
+			found, ok := caller.ParseClient([]byte(test.answer.Header.Get(caller.ClientHeader)))
+			if ok != test.found || ok && found != (id.Ref{Tenant: d.Tenant, ID: owner}) {
+				t.Errorf("%s is named as %v, %v", name, found, ok)
+			}
+		}
+	})
 	t.Run("CORS", func(t *testing.T) {
 		want(t, 201, d.Do(t, d.Site, "POST", "/applications/"+d.Application.String()+"/openIdClients",
 			`{"name":"Page","applicationType":"browser","redirectUris":["https://page.example.test/cb"]}`))

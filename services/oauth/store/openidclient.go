@@ -98,6 +98,7 @@ type OpenIDClient struct {
 	// RegistrationDigest is that of the token by which a client that has registered itself changes its metadata
 	// (RFC 7592); nil: it was made by the management API.
 	RegistrationDigest []byte
+	UnusedUntil        *time.Time // when it ends unless a user logs in; nil: it does not
 	CreatedAt          time.Time
 	ModifiedAt         time.Time
 }
@@ -148,10 +149,11 @@ type OpenIDClientSettings struct {
 
 const (
 	openIDClientColumns = `c.tenant_id, c.id, c.client_id, c.application_id, c.name, c.description, c.status, c.settings,
-		c.registration_digest, c.created_at, c.modified_at`
+		c.registration_digest, c.unused_until, c.created_at, c.modified_at`
 	openIDClientQuery   = `SELECT ` + openIDClientColumns + ` FROM openid_clients c WHERE c.tenant_id = $1 AND c.id = $2`
-	clientSecretColumns = `s.tenant_id, s.client_id, s.id, s.digest, s.created_at, s.last_used_at`
-	clientSecretQuery   = `SELECT ` + clientSecretColumns + ` FROM openid_client_secrets s
+	clientSecretColumns = `s.tenant_id, s.client_id, s.id, s.digest, s.created_at, s.last_used_at,
+		s.unused_until`
+	clientSecretQuery = `SELECT ` + clientSecretColumns + ` FROM openid_client_secrets s
 		WHERE s.tenant_id = $1 AND s.client_id = $2 ORDER BY s.id`
 )
 
@@ -241,6 +243,16 @@ func (tx *Tx) SaveOpenIDClient(ctx context.Context, c OpenIDClient) error {
 	return err
 }
 
+// KeepOpenIDClient keeps a client that has registered itself, or returns apierr.NotFound for one that has ended.
+func (tx *Tx) KeepOpenIDClient(ctx context.Context, client id.Ref) error {
+	tx.store.openIDClients.InvalidateAfter(tx, client)
+	tx.store.clientSecrets.InvalidateAfter(tx, client)
+	tx.Queue(`UPDATE openid_client_secrets SET unused_until = NULL WHERE tenant_id = $1 AND client_id = $2`,
+		client.Tenant, client.ID)
+	return pg.MustChange(ctx, tx, `UPDATE openid_clients SET unused_until = NULL WHERE tenant_id = $1 AND id = $2`,
+		client.Tenant, client.ID)
+}
+
 // UpdateOpenIDClient writes the members of a locked client that may be changed.
 func (tx *Tx) UpdateOpenIDClient(ctx context.Context, c OpenIDClient) error {
 	return pg.MustChange(ctx, tx, `UPDATE openid_clients SET `+pg.Set(`name, name_folded, description, status, settings,
@@ -284,6 +296,8 @@ type ClientSecret struct {
 	Digest     []byte
 	CreatedAt  time.Time
 	LastUsedAt *time.Time
+	// UnusedUntil is that of a client that has registered itself.
+	UnusedUntil *time.Time
 }
 
 // ClientSecrets returns the secrets of a client, at most two.

@@ -42,10 +42,16 @@ func (tx *Tx) InsertDevice(ctx context.Context, d Device) error {
 
 // PendingDevice returns the device of an application with a user code that its user has not answered yet, or
 // apierr.NotFound.
-func (s *Store) PendingDevice(ctx context.Context, application id.Ref, userCode string, now time.Time) (Device, error) {
-	return pg.One[Device](ctx, s.db, `SELECT `+deviceColumns+` FROM openid_devices d WHERE d.tenant_id = $1
+func (tx *Tx) PendingDevice(ctx context.Context, application id.Ref, userCode string, now time.Time) (Device, error) {
+	return pg.One[Device](ctx, tx, `SELECT `+deviceColumns+` FROM openid_devices d WHERE d.tenant_id = $1
 		AND d.application_id = $2 AND d.user_code = $3 AND d.status = 'PENDING' AND d.expires_at > $4`,
 		application.Tenant, application.ID, userCode, now)
+}
+
+// LockGuesses waits for the other guesses of user codes that a counter counts.
+func (tx *Tx) LockGuesses(ctx context.Context, tenant id.ID, counter string) error {
+	_, err := pg.Exec(ctx, tx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, tenant.String()+" "+counter)
+	return err
 }
 
 // LockDevice reads and locks a device by its device_code, or returns apierr.NotFound.

@@ -192,22 +192,25 @@ type LoginsOf struct {
 	Account     id.ID
 	Sessions    []string
 	Client      id.ID
-	KeepOffline bool // not those with the scope offline_access
+	KeepOffline bool // not the tokens with the scope offline_access
 }
 
-// EndLogins deletes the grants, the tokens, the codes and the devices of logins.
+// EndLogins deletes the grants, the tokens, the codes and the devices of logins. No code survives its session: its client
+// has no token yet that offline_access could keep.
 func (tx *Tx) EndLogins(of LoginsOf) {
 	const owner = `tenant_id = @tenant AND account_id = @account`
 	named := func(login string) string {
-		return ` AND (` + login + ` ->> 'session' = ANY (@sessions) OR client_id = @client)
-			AND NOT (@keep_offline AND coalesce(` + login + ` -> 'scopes' ? 'offline_access', false))`
+		return ` AND (` + login + ` ->> 'session' = ANY (@sessions) OR client_id = @client)`
+	}
+	online := func(login string) string {
+		return named(login) + ` AND NOT (@keep_offline AND coalesce(` + login + ` -> 'scopes' ? 'offline_access', false))`
 	}
 	args := pg.Named(of)
 	tx.Queue(`DELETE FROM openid_codes WHERE `+owner+named(`(request -> 'login')`), args)
 	tx.Queue(`DELETE FROM openid_devices WHERE `+owner+named(`login`), args)
-	tx.Queue(`WITH ended AS (DELETE FROM openid_grants WHERE `+owner+named(`login`)+` RETURNING id)
+	tx.Queue(`WITH ended AS (DELETE FROM openid_grants WHERE `+owner+online(`login`)+` RETURNING id)
 		DELETE FROM openid_refresh_tokens r USING ended WHERE r.tenant_id = @tenant AND r.grant_id = ended.id`, args)
-	tx.Queue(`DELETE FROM openid_access_tokens WHERE `+owner+named(`(token -> 'login')`), args)
+	tx.Queue(`DELETE FROM openid_access_tokens WHERE `+owner+online(`(token -> 'login')`), args)
 }
 
 // Code is an authorization code.

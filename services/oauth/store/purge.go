@@ -1,6 +1,9 @@
 package store
 
-import "github.com/doorward/doorward/pkg/purge/purgesql"
+import (
+	"github.com/doorward/doorward/pkg/counter"
+	"github.com/doorward/doorward/pkg/purge/purgesql"
+)
 
 // ExpiringRows are the rows that have no effect when they have expired, for the purge. The first two have
 // the order of TokenKinds.
@@ -17,4 +20,7 @@ var ExpiringRows = []purgesql.Rows{
 	{Table: "openid_grants", Time: "expires_at"},
 	{Table: "openid_refresh_tokens", Time: "expires_at"},
 	{Table: "openid_access_tokens", Time: "expires_at"},
+	{Table: "openid_clients", Time: "unused_until"},
+	{Table: "openid_client_secrets", Time: "unused_until"},
+	counter.Ended,
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/doorward/doorward/pkg/counter"
 	"github.com/doorward/doorward/pkg/customdata/customdatastore"
 	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/id"
@@ -27,7 +28,8 @@ func Migrations() fs.FS { return pg.Embedded(files) }
 // Config returns the address of the service's database, its schema and its migrations.
 func Config(url secure.Secret) pg.Config {
 	return pg.Config{
-		URL: url, Schema: "oauth", Migrations: []fs.FS{outbox.Migrations(), customdatastore.Migrations(), Migrations()},
+		URL: url, Schema: "oauth",
+		Migrations: []fs.FS{outbox.Migrations(), counter.Migrations(), customdatastore.Migrations(), Migrations()},
 	}
 }
 
@@ -99,13 +101,14 @@ func (s *Store) Outbox() *outbox.Outbox { return s.outbox }
 // effect of the event.
 type Tx struct {
 	*outbox.Tx
+	counter.Counters
 	store *Store
 }
 
 // Tx runs fn in a transaction. After the commit, RecentToken of this process does not return
 // a token that was deleted by DeleteToken or DeleteTokenPair.
 func (s *Store) Tx(ctx context.Context, fn func(*Tx) error) error {
-	return s.outbox.InTx(ctx, func(tx *outbox.Tx) error { return fn(&Tx{tx, s}) })
+	return s.outbox.InTx(ctx, func(tx *outbox.Tx) error { return fn(&Tx{tx, counter.In(tx), s}) })
 }
 
 // invalidateTokens removes tokens from the caches of all processes when the transaction commits.
