@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
-	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/operatorlog"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
 	directory "github.com/doorward/doorward/services/directory/store"
@@ -28,10 +28,10 @@ type adminKeyConfig struct {
 // AdminKeyVariables declares what AdminKey reads.
 func AdminKeyVariables(source *env.Source) { source.Declare(new(adminKeyConfig)) }
 
-// AdminKey creates an API key of the owner of the tenant with a tenant key and writes
-// the API key to out as JSON. It works on the database, whether the product runs or not,
+// AdminKey creates an API key of the owner of the tenant with a key or an id and writes
+// the API key to out as JSON. It sets the tenant of the event. It works on the database, whether the product runs or not,
 // for a tenant without a usable API key of an administrator (locked out; break-glass access).
-func AdminKey(ctx context.Context, source *env.Source, tenantKey string, out io.Writer) (err error) {
+func AdminKey(ctx context.Context, source *env.Source, tenantName string, e *operatorlog.Event, out io.Writer) (err error) {
 	stop, err := resolveDatabase(ctx, source)
 	if err != nil {
 		return err
@@ -43,13 +43,11 @@ func AdminKey(ctx context.Context, source *env.Source, tenantKey string, out io.
 	if err != nil {
 		return fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
 	}
-	owner, err := cfg.owner(ctx, tenantKey)
-	if errors.Is(err, apierr.NotFound) {
-		return fmt.Errorf("no tenant has the key %q", tenantKey)
-	}
+	owner, err := cfg.owner(ctx, tenantName)
 	if err != nil {
 		return err
 	}
+	e.Tenant = &owner.TenantID
 	db, err := pg.Open(ctx, tokens.Config(cfg.OAuth))
 	if err != nil {
 		return err
@@ -63,15 +61,15 @@ func AdminKey(ctx context.Context, source *env.Source, tenantKey string, out io.
 	return writeJSON(out, map[string]string{"id": made.ID, "secret": made.Secret.Reveal()})
 }
 
-// owner returns the account of the owner of the tenant with a tenant key.
-func (cfg *adminKeyConfig) owner(ctx context.Context, tenantKey string) (directoryapi.Account, error) {
+// owner returns the account of the owner of the tenant with a key or an id.
+func (cfg *adminKeyConfig) owner(ctx context.Context, tenantName string) (directoryapi.Account, error) {
 	db, err := pg.Open(ctx, directory.Config(cfg.Directory))
 	if err != nil {
 		return directoryapi.Account{}, err
 	}
 	defer db.Close()
 	data := directory.New(db, time.Now)
-	tenant, err := data.TenantByKey(ctx, tenantKey)
+	tenant, err := findTenant(ctx, data, tenantName)
 	if err != nil {
 		return directoryapi.Account{}, err
 	}

@@ -27,6 +27,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/operatorlog"
 	"github.com/doorward/doorward/pkg/pg/private"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/telemetry"
@@ -378,11 +379,16 @@ func anOperatorMakesAnAdministratorKey(t *testing.T, dir string) {
 	p = start(t, p.dir)
 	p.key.ID, p.key.Secret = made.ID, made.Secret
 	p.send("GET", "/tenants/current", "", 302)
-	if err := AdminKey(t.Context(), env.New([]string{"DOORWARD_DATA_DIR=" + p.dir}), "none", io.Discard); err == nil {
+	if err := AdminKey(t.Context(), dataFolder(p.dir), "none", new(operatorlog.Event), io.Discard); err == nil {
 		t.Error("a tenant that does not exist gets a key")
 	}
-	if err := AdminKey(t.Context(), env.New([]string{"DOORWARD_DATA_DIR=" + t.TempDir()}), tenant, io.Discard); err == nil {
-		t.Error("a folder without data is used")
+	if err := AdminKey(t.Context(), dataFolder(t.TempDir()), tenant, new(operatorlog.Event), io.Discard); !errors.Is(err, ErrUsage) {
+		t.Errorf("with a folder without data the command returns %v, want a usage error", err)
+	}
+	var out bytes.Buffer
+	if err := OperatorEvents(t.Context(), dataFolder(p.dir), tenant, "1h", false, &out); err != nil ||
+		strings.Count(out.String(), " DONE jo ") != 2 || strings.Count(out.String(), " admin key locked out\n") != 2 {
+		t.Errorf("the record of the two keys is %q, %v", out.String(), err)
 	}
 }
 
@@ -390,7 +396,11 @@ func anOperatorMakesAnAdministratorKey(t *testing.T, dir string) {
 func (p *product) administratorKey(tenant string) apiKeyFile {
 	p.Helper()
 	var out bytes.Buffer
-	if err := AdminKey(p.Context(), env.New([]string{"DOORWARD_DATA_DIR=" + p.dir, "PATH=" + os.Getenv("PATH")}), tenant, &out); err != nil {
+	source := dataFolder(p.dir, "DOORWARD_OPERATOR=jo")
+	err := Record(p.Context(), source, Change{Command: "admin key", Reason: "locked out"}, func(e *operatorlog.Event) error {
+		return AdminKey(p.Context(), source, tenant, e, &out)
+	})
+	if err != nil {
 		p.Fatal(err)
 	}
 	made := p.key

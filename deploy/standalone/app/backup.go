@@ -47,6 +47,15 @@ func BackupVariables(source *env.Source) {
 const errNoFolder = usageError("only a data folder with a PostgreSQL of its own is backed up and restored here, and the environment " +
 	"names a database: docs/backup.md says how to back that up")
 
+// CheckFolder returns a usage error where the environment names a database, so that Backup and Restore have nothing to
+// work on.
+func CheckFolder(source *env.Source) error {
+	if namesADatabase(source) {
+		return errNoFolder
+	}
+	return nil
+}
+
 // Backup makes a backup of a data folder, whose process may run, in a new folder below parent (docs/backup.md).
 func Backup(ctx context.Context, source *env.Source, parent string, options BackupOptions, asJSON bool, out io.Writer) (err error) {
 	var recipients []age.Recipient
@@ -55,8 +64,8 @@ func Backup(ctx context.Context, source *env.Source, parent string, options Back
 			return usageError(fmt.Sprintf("the recipient is no public key of age, such as age1…; doorward tenant key makes one: %v", err))
 		}
 	}
-	if namesADatabase(source) {
-		return errNoFolder
+	if err := CheckFolder(source); err != nil {
+		return err
 	}
 	release, err := openFolderBroker(source)
 	if err != nil {
@@ -172,8 +181,8 @@ func recordBackup(ctx context.Context, url secure.Secret, at time.Time) error {
 // of from itself. identityFile has the private keys of age of an encrypted one. Where it fails it leaves nothing.
 func Restore(ctx context.Context, source *env.Source, from, identityFile string, out io.Writer) error {
 	cfg := FromEnv(source)
-	if namesADatabase(source) {
-		return errNoFolder
+	if err := CheckFolder(source); err != nil {
+		return err
 	}
 	opened, err := backup.Open(from, identityFile)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
@@ -133,13 +133,9 @@ func (d *deploymentData) close() error {
 	return d.stop()
 }
 
-// tenantByKey returns the id of the tenant with a tenant key, such as clever-otter.
-func (d *deploymentData) tenantByKey(ctx context.Context, tenantKey string) (id.ID, error) {
-	tenant, err := directory.New(d.dbs["directory"], nil).TenantByKey(ctx, tenantKey)
-	if errors.Is(err, apierr.NotFound) {
-		return id.ID{}, fmt.Errorf("no tenant has the key %q", tenantKey)
-	}
-	return tenant.ID, err
+// findTenant returns the tenant with a key, such as clever-otter, or an id.
+func (d *deploymentData) findTenant(ctx context.Context, name string) (directoryapi.Tenant, error) {
+	return findTenant(ctx, directory.New(d.dbs["directory"], nil), name)
 }
 
 // schema returns the schema of a service by its name.

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/operatorlog"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
 )
@@ -80,7 +81,7 @@ func TestATenantMovesToAnotherDeployment(t *testing.T) {
 	}
 	var signer string
 	inPieces(t, func(ctx context.Context, out *interrupted) error {
-		err := ExportTenant(ctx, source(from), key, recipient, folder, out)
+		err := ExportTenant(ctx, source(from), key, recipient, folder, new(operatorlog.Event), out)
 		_, signer, _ = strings.Cut(strings.TrimSpace(out.String()), "signed with the key ")
 		return err
 	})
@@ -89,7 +90,7 @@ func TestATenantMovesToAnotherDeployment(t *testing.T) {
 			t.Errorf("%q is readable in %v", secret, found)
 		}
 	}
-	if err := ExportTenant(t.Context(), source(from), key, recipient, folder, new(bytes.Buffer)); err == nil {
+	if err := ExportTenant(t.Context(), source(from), key, recipient, folder, new(operatorlog.Event), new(bytes.Buffer)); err == nil {
 		t.Error("a complete export is written over")
 	}
 	var other bytes.Buffer
@@ -97,7 +98,7 @@ func TestATenantMovesToAnotherDeployment(t *testing.T) {
 		t.Fatal(err)
 	}
 	into := func(identity, signer string) error {
-		return ImportTenant(t.Context(), source(to), folder, identity, signer, new(bytes.Buffer))
+		return ImportTenant(t.Context(), source(to), folder, identity, signer, new(operatorlog.Event), new(bytes.Buffer))
 	}
 	if err := into(other.String(), signer); err == nil {
 		t.Error("another private key opens the export")
@@ -113,13 +114,13 @@ func TestATenantMovesToAnotherDeployment(t *testing.T) {
 		t.Error("an import that was refused has made the tenant")
 	}
 	inPieces(t, func(ctx context.Context, out *interrupted) error {
-		return ImportTenant(ctx, source(to), folder, pair.String(), signer, out)
+		return ImportTenant(ctx, source(to), folder, pair.String(), signer, new(operatorlog.Event), out)
 	})
 	if err := into(pair.String(), signer); err == nil || !strings.Contains(err.Error(), "in this deployment") {
 		t.Errorf("a second import: %v", err)
 	}
 	// The deployment that has signed the export needs no public key, and holds the tenant.
-	err := ImportTenant(t.Context(), source(from), folder, pair.String(), "", new(bytes.Buffer))
+	err := ImportTenant(t.Context(), source(from), folder, pair.String(), "", new(operatorlog.Event), new(bytes.Buffer))
 	if err == nil || !strings.Contains(err.Error(), "in this deployment") {
 		t.Errorf("an import by the deployment that has signed the export: %v", err)
 	}
@@ -189,7 +190,7 @@ func hasTenant(t *testing.T, source *env.Source, key string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = d.tenantByKey(t.Context(), key)
+	_, err = d.findTenant(t.Context(), key)
 	if err := d.close(); err != nil {
 		t.Error(err)
 	}
@@ -223,7 +224,7 @@ func sameRows(t *testing.T, from, to *env.Source, key string) {
 				t.Error(err)
 			}
 		}()
-		tenant, err := d.tenantByKey(t.Context(), key)
+		tenant, err := d.findTenant(t.Context(), key)
 		if err != nil {
 			t.Fatal(err)
 		}

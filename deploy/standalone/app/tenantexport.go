@@ -20,22 +20,23 @@ import (
 
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/operatorlog"
 	"github.com/doorward/doorward/pkg/pg"
 )
 
 // exportFileSize is the size in bytes at which a file of an export ends and the next begins.
 const exportFileSize = 4 << 20
 
-// ExportTenant writes all resources of the tenant with a tenant key into a folder
+// ExportTenant writes all resources of the tenant with a key or an id into a folder
 // (backup of one tenant, data portability). Each file is encrypted for the recipients,
 // which are public keys of age. Values that are sealed under the master key are decrypted
 // first; password hashes stay hashes. The export is signed by this deployment
 // (tenantsignature.go), whose public key is written to out. After an interruption another call
 // with the same folder continues. Each call reads the tables of a schema in one snapshot, so
 // that they are consistent with each other; tables that another call exports may be from a
-// later time.
+// later time. It sets the tenant of the event.
 func ExportTenant(
-	ctx context.Context, source *env.Source, tenantKey, recipients, folder string, out io.Writer,
+	ctx context.Context, source *env.Source, tenantName, recipients, folder string, event *operatorlog.Event, out io.Writer,
 ) (err error) {
 	to, err := age.ParseRecipients(strings.NewReader(recipients))
 	if err != nil {
@@ -46,12 +47,13 @@ func ExportTenant(
 		return err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
-	tenant, err := d.tenantByKey(ctx, tenantKey)
+	tenant, err := d.findTenant(ctx, tenantName)
 	if err != nil {
 		return err
 	}
-	e := &exporter{deploymentData: d, tenant: tenant, recipients: to, folder: folder, out: out}
-	if err := e.plan(ctx, tenantKey); err != nil {
+	event.Tenant = &tenant.ID
+	e := &exporter{deploymentData: d, tenant: tenant.ID, recipients: to, folder: folder, out: out}
+	if err := e.plan(ctx, tenant.Key); err != nil {
 		return err
 	}
 	for _, schema := range d.schemas {
@@ -63,7 +65,7 @@ func ExportTenant(
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(out, "the export of %s is complete, signed with the key %s\n", tenantKey, signer)
+	_, _ = fmt.Fprintf(out, "the export of %s is complete, signed with the key %s\n", tenant.Key, signer)
 	return nil
 }
 

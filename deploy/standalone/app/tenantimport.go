@@ -18,6 +18,7 @@ import (
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/operatorlog"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
 )
@@ -39,9 +40,9 @@ func NewExportKeyPair(out io.Writer) error {
 // signer is empty, by a deployment with this one's master key, and one with a file that was
 // changed, removed or added (tenantsignature.go). The API keys are imported last. After an
 // interruption another call continues. A tenant whose API keys are in this deployment is not
-// imported again.
+// imported again. It sets the tenant of the event.
 func ImportTenant(
-	ctx context.Context, source *env.Source, folder, identities, signer string, out io.Writer,
+	ctx context.Context, source *env.Source, folder, identities, signer string, event *operatorlog.Event, out io.Writer,
 ) (err error) {
 	m, exists, err := readManifest(filepath.Join(folder, manifestFile))
 	if err != nil {
@@ -64,6 +65,7 @@ func ImportTenant(
 	if i.tenant, err = m.tenantID(); err != nil {
 		return err
 	}
+	event.Tenant = &i.tenant
 	ctx = caller.WithTenant(ctx, i.tenant)
 	if err := m.checkSignature(d.ring, folder, signer); err != nil {
 		return err
