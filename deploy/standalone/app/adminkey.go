@@ -29,9 +29,15 @@ type adminKeyConfig struct {
 func AdminKeyVariables(source *env.Source) { source.Declare(new(adminKeyConfig)) }
 
 // AdminKey creates an API key of the owner of the tenant with a key or an id and writes
-// the API key to out as JSON. It sets the tenant of the event. It works on the database, whether the product runs or not,
+// the API key to out as JSON, its secret encrypted for recipients (secretRecipients). It sets the tenant of the event. It works on the database, whether the product runs or not,
 // for a tenant without a usable API key of an administrator (locked out; break-glass access).
-func AdminKey(ctx context.Context, source *env.Source, tenantName string, e *operatorlog.Event, out io.Writer) (err error) {
+func AdminKey(
+	ctx context.Context, source *env.Source, tenantName, recipients string, e *operatorlog.Event, out io.Writer,
+) (err error) {
+	sealedFor, err := secretRecipients(source, recipients)
+	if err != nil {
+		return err
+	}
 	stop, err := resolveDatabase(ctx, source)
 	if err != nil {
 		return err
@@ -58,7 +64,11 @@ func AdminKey(ctx context.Context, source *env.Source, tenantName string, e *ope
 	if err != nil {
 		return err
 	}
-	return writeJSON(out, map[string]string{"id": made.ID, "secret": made.Secret.Reveal()})
+	member, text, err := printedSecret(made.Secret, sealedFor)
+	if err != nil {
+		return err
+	}
+	return writeJSON(out, map[string]string{"id": made.ID, member: text})
 }
 
 // owner returns the account of the owner of the tenant with a key or an id.

@@ -379,10 +379,10 @@ func anOperatorMakesAnAdministratorKey(t *testing.T, dir string) {
 	p = start(t, p.dir)
 	p.key.ID, p.key.Secret = made.ID, made.Secret
 	p.send("GET", "/tenants/current", "", 302)
-	if err := AdminKey(t.Context(), dataFolder(p.dir), "none", new(operatorlog.Event), io.Discard); err == nil {
+	if err := AdminKey(t.Context(), dataFolder(p.dir), "none", "", new(operatorlog.Event), io.Discard); err == nil {
 		t.Error("a tenant that does not exist gets a key")
 	}
-	if err := AdminKey(t.Context(), dataFolder(t.TempDir()), tenant, new(operatorlog.Event), io.Discard); !errors.Is(err, ErrUsage) {
+	if err := AdminKey(t.Context(), dataFolder(t.TempDir()), tenant, "", new(operatorlog.Event), io.Discard); !errors.Is(err, ErrUsage) {
 		t.Errorf("with a folder without data the command returns %v, want a usage error", err)
 	}
 	var out bytes.Buffer
@@ -398,7 +398,7 @@ func (p *product) administratorKey(tenant string) apiKeyFile {
 	var out bytes.Buffer
 	source := dataFolder(p.dir, "DOORWARD_OPERATOR=jo")
 	err := Record(p.Context(), source, Change{Command: "admin key", Reason: "locked out"}, func(e *operatorlog.Event) error {
-		return AdminKey(p.Context(), source, tenant, e, &out)
+		return AdminKey(p.Context(), source, tenant, "", e, &out)
 	})
 	if err != nil {
 		p.Fatal(err)

@@ -60,8 +60,8 @@ func CheckFolder(source *env.Source) error {
 func Backup(ctx context.Context, source *env.Source, parent string, options BackupOptions, asJSON bool, out io.Writer) (err error) {
 	var recipients []age.Recipient
 	if options.Recipients != "" {
-		if recipients, err = age.ParseRecipients(strings.NewReader(options.Recipients)); err != nil {
-			return usageError(fmt.Sprintf("the recipient is no public key of age, such as age1…; doorward tenant key makes one: %v", err))
+		if recipients, err = parseRecipients(options.Recipients); err != nil {
+			return err
 		}
 	}
 	if err := CheckFolder(source); err != nil {

@@ -45,7 +45,7 @@ func backUp(t *testing.T, dir string, options BackupOptions) string {
 func aBackupOfARunningProcessIsRestored(p *product) {
 	before, _ := p.send("POST", "/applications", `{"name":"Backed up"}`, 201)
 	var pair bytes.Buffer
-	if err := NewExportKeyPair(&pair); err != nil {
+	if err := NewExportKeyPair(env.New(nil), "", &pair); err != nil {
 		p.Fatal(err)
 	}
 	identity := filepath.Join(p.TempDir(), "identity")

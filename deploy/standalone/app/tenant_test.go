@@ -69,7 +69,7 @@ func TestATenantMovesToAnotherDeployment(t *testing.T) {
 	}
 
 	var pair bytes.Buffer
-	if err := NewExportKeyPair(&pair); err != nil {
+	if err := NewExportKeyPair(env.New(nil), "", &pair); err != nil {
 		t.Fatal(err)
 	}
 	comment, _, _ := strings.Cut(pair.String(), "\n")
@@ -94,7 +94,7 @@ func TestATenantMovesToAnotherDeployment(t *testing.T) {
 		t.Error("a complete export is written over")
 	}
 	var other bytes.Buffer
-	if err := errors.Join(NewExportKeyPair(&other), os.Mkdir(filepath.Join(t.TempDir(), "none"), 0o700)); err != nil {
+	if err := errors.Join(NewExportKeyPair(env.New(nil), "", &other), os.Mkdir(filepath.Join(t.TempDir(), "none"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	into := func(identity, signer string) error {

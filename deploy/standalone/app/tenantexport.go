@@ -38,9 +38,9 @@ const exportFileSize = 4 << 20
 func ExportTenant(
 	ctx context.Context, source *env.Source, tenantName, recipients, folder string, event *operatorlog.Event, out io.Writer,
 ) (err error) {
-	to, err := age.ParseRecipients(strings.NewReader(recipients))
+	to, err := parseRecipients(recipients)
 	if err != nil {
-		return fmt.Errorf("the recipient is no public key of age, such as age1…; doorward tenant key makes one: %w", err)
+		return err
 	}
 	d, err := openDeployment(ctx, source)
 	if err != nil {

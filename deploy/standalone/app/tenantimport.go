@@ -24,14 +24,27 @@ import (
 )
 
 // NewExportKeyPair writes a new age key pair for exports: the identity file, which is the
-// private key for ImportTenant, with the public key for ExportTenant in a comment.
-func NewExportKeyPair(out io.Writer) error {
+// private key for ImportTenant, with the public key for ExportTenant in a comment. For recipients
+// (secretRecipients) it writes JSON instead, with that file encrypted.
+func NewExportKeyPair(source *env.Source, recipients string, out io.Writer) error {
+	sealedFor, err := secretRecipients(source, recipients)
+	if err != nil {
+		return err
+	}
 	pair, err := age.GenerateX25519Identity()
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "# public key: %s\n%s\n", pair.Recipient(), pair)
-	return err
+	identity := fmt.Sprintf("# public key: %s\n%s\n", pair.Recipient(), pair)
+	if len(sealedFor) == 0 {
+		_, err = io.WriteString(out, identity)
+		return err
+	}
+	member, text, err := printedSecret(secure.Secret(identity), sealedFor)
+	if err != nil {
+		return err
+	}
+	return writeJSON(out, map[string]string{"publicKey": pair.Recipient().String(), member: text})
 }
 
 // ImportTenant reads a folder that ExportTenant has filled, and adds the tenant to this

@@ -241,15 +241,22 @@ func required(command *cobra.Command, value *string, name, usage string) {
 	_ = command.MarkFlagRequired(name) // fails for a flag that does not exist
 }
 
+// sealedFor adds the flag of a command that prints a secret.
+func sealedFor(command *cobra.Command, recipients *string) {
+	command.Flags().StringVar(recipients, "recipient", "",
+		"age public key, such as age1…, that the secret is encrypted for: it is printed as sealed; needed on Kubernetes")
+}
+
 func admin() *cobra.Command {
 	parent := &cobra.Command{Use: "admin", Short: "access of administrators"}
-	var tenantName string
+	var tenantName, recipients string
 	key := recorded(&cobra.Command{
 		Use: "key", Short: "create an administrator's API key in the database", Args: cobra.NoArgs,
 	}, func(c *cobra.Command, _ []string, e *operatorlog.Event) error {
-		return app.AdminKey(c.Context(), source, tenantName, e, c.OutOrStdout())
+		return app.AdminKey(c.Context(), source, tenantName, recipients, e, c.OutOrStdout())
 	})
 	required(key, &tenantName, "tenant", "key or id of the tenant, such as clever-otter")
+	sealedFor(key, &recipients)
 	parent.AddCommand(withVariables(key, app.AdminKeyVariables))
 	return parent
 }
@@ -284,10 +291,13 @@ func tenant() *cobra.Command {
 		parent.AddCommand(withVariables(command, app.TenantVariables))
 	}
 	addTenantStatus(parent)
-	parent.AddCommand(&cobra.Command{
+	var sealFor string
+	key := &cobra.Command{
 		Use: "key", Short: "create an age key pair for exports", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return app.NewExportKeyPair(c.OutOrStdout()) },
-	})
+		RunE: func(c *cobra.Command, _ []string) error { return app.NewExportKeyPair(source, sealFor, c.OutOrStdout()) },
+	}
+	sealedFor(key, &sealFor)
+	parent.AddCommand(key)
 	return parent
 }
 
