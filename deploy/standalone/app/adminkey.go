@@ -7,13 +7,13 @@ import (
 	"io"
 	"time"
 
-	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/operatorlog"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
-	directory "github.com/doorward/doorward/services/directory/store"
+	directorystore "github.com/doorward/doorward/services/directory/store"
 	"github.com/doorward/doorward/services/oauth"
 	tokens "github.com/doorward/doorward/services/oauth/store"
 )
@@ -29,8 +29,10 @@ type adminKeyConfig struct {
 func AdminKeyVariables(source *env.Source) { source.Declare(new(adminKeyConfig)) }
 
 // AdminKey creates an API key of the owner of the tenant with a key or an id and writes
-// the API key to out as JSON, its secret encrypted for recipients (secretRecipients). It sets the tenant of the event. It works on the database, whether the product runs or not,
-// for a tenant without a usable API key of an administrator (locked out; break-glass access).
+// the API key to out as JSON, its secret encrypted for recipients (secretRecipients). It works on
+// the database, whether the product runs or not, for a tenant without a usable API key of an
+// administrator (locked out; break-glass access). The owner is told by mail. AdminKey sets the
+// tenant of the event.
 func AdminKey(
 	ctx context.Context, source *env.Source, tenantName, recipients string, e *operatorlog.Event, out io.Writer,
 ) (err error) {
@@ -43,24 +45,7 @@ func AdminKey(
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	var cfg adminKeyConfig
-	source.Load(&cfg)
-	ring, err := secure.ParseKeyring(cfg.MasterKey)
-	if err != nil {
-		return fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
-	}
-	owner, err := cfg.owner(ctx, tenantName)
-	if err != nil {
-		return err
-	}
-	e.Tenant = &owner.TenantID
-	db, err := pg.Open(ctx, tokens.Config(cfg.OAuth))
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	ctx = caller.WithTenant(ctx, owner.TenantID)
-	made, err := oauth.AdministratorKey(ctx, tokens.New(db, time.Now), ring, time.Now(), owner.TenantID, owner.ID)
+	made, err := env.Load[adminKeyConfig](source).create(ctx, tenantName, e)
 	if err != nil {
 		return err
 	}
@@ -71,17 +56,42 @@ func AdminKey(
 	return writeJSON(out, map[string]string{"id": made.ID, member: text})
 }
 
-// owner returns the account of the owner of the tenant with a key or an id.
-func (cfg *adminKeyConfig) owner(ctx context.Context, tenantName string) (directoryapi.Account, error) {
-	db, err := pg.Open(ctx, directory.Config(cfg.Directory))
+// create creates the API key, and emits the event by which the owner is told.
+func (cfg adminKeyConfig) create(ctx context.Context, tenantName string, e *operatorlog.Event) (made tokens.APIKey, err error) {
+	ring, err := secure.ParseKeyring(cfg.MasterKey)
 	if err != nil {
-		return directoryapi.Account{}, err
+		return made, fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
 	}
-	defer db.Close()
-	data := directory.New(db, time.Now)
-	tenant, err := findTenant(ctx, data, tenantName)
+	directories, err := pg.Open(ctx, directorystore.Config(cfg.Directory))
 	if err != nil {
-		return directoryapi.Account{}, err
+		return made, err
 	}
-	return data.Owner(caller.WithTenant(ctx, tenant.ID), tenant.ID)
+	defer directories.Close()
+	keys, err := pg.Open(ctx, tokens.Config(cfg.OAuth))
+	if err != nil {
+		return made, err
+	}
+	defer keys.Close()
+	accounts := directorystore.New(directories, time.Now)
+	tenant, err := findTenant(ctx, accounts, tenantName)
+	if err != nil {
+		return made, err
+	}
+	e.Tenant = &tenant.ID
+	ctx = caller.WithTenant(ctx, tenant.ID)
+	owner, err := accounts.Owner(ctx, tenant.ID)
+	if err != nil {
+		return made, err
+	}
+	made, err = oauth.AdministratorKey(ctx, tokens.New(keys, time.Now), ring, time.Now(), tenant.ID, owner.ID)
+	if err != nil {
+		return made, err
+	}
+	event := events.AdminKeyCreated{
+		Tenant: tenant.ID, Account: owner.ID, Key: made.ID, At: e.At, Operator: e.Operator, Reason: e.Reason,
+	}
+	if err := accounts.Tx(ctx, func(tx *directorystore.Tx) error { return tx.Emit(ctx, event) }); err != nil {
+		return made, fmt.Errorf("tell the owner: %w", err)
+	}
+	return made, nil
 }

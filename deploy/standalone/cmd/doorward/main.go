@@ -294,7 +294,9 @@ func tenant() *cobra.Command {
 	var sealFor string
 	key := &cobra.Command{
 		Use: "key", Short: "create an age key pair for exports", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return app.NewExportKeyPair(source, sealFor, c.OutOrStdout()) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return app.NewExportKeyPair(source, sealFor, c.OutOrStdout())
+		},
 	}
 	sealedFor(key, &sealFor)
 	parent.AddCommand(key)
