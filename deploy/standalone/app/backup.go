@@ -16,6 +16,7 @@ import (
 
 	"github.com/doorward/doorward/deploy/standalone/backup"
 	"github.com/doorward/doorward/deploy/standalone/privateserver"
+	"github.com/doorward/doorward/deploy/standalone/sealed"
 	"github.com/doorward/doorward/pkg/backuprecord"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events/outbox"
@@ -240,14 +241,14 @@ func (r *restored) check(ctx context.Context, url string, events []outbox.SentEv
 	}
 	for _, schema := range allInOneDatabase(url).sealedSchemas() {
 		if err := r.checkSchema(ctx, schema, ring, events); err != nil {
-			return fmt.Errorf("%s: %w", schema.config.Schema, err)
+			return fmt.Errorf("%s: %w", schema.Config.Schema, err)
 		}
 	}
 	return recordBackup(ctx, secure.Secret(url), r.createdAt)
 }
 
-func (r *restored) checkSchema(ctx context.Context, schema sealedSchema, ring *secure.Keyring, events []outbox.SentEvent) error {
-	state, err := pg.ReadMigrations(ctx, schema.config)
+func (r *restored) checkSchema(ctx context.Context, schema sealed.Schema, ring *secure.Keyring, events []outbox.SentEvent) error {
+	state, err := pg.ReadMigrations(ctx, schema.Config)
 	if err != nil {
 		return err
 	}
@@ -255,20 +256,20 @@ func (r *restored) checkSchema(ctx context.Context, schema sealedSchema, ring *s
 		return fmt.Errorf("a newer release has made the backup: this one does not know the migrations %s",
 			strings.Join(state.Unknown, ", "))
 	}
-	db, err := pg.OpenWithoutMigrating(ctx, schema.config)
+	db, err := pg.OpenWithoutMigrating(ctx, schema.Config)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	if err := schema.verify(ctx, db, ring); err != nil {
+	if err := schema.Verify(ctx, db, ring); err != nil {
 		return err
 	}
-	if schema.config.Schema == "directory" {
+	if schema.Config.Schema == "directory" {
 		if r.tenants, err = pg.Value[int](ctx, db, `SELECT count(*) FROM tenants`); err != nil {
 			return err
 		}
 	}
-	events = slices.DeleteFunc(slices.Clone(events), func(e outbox.SentEvent) bool { return e.Service != schema.config.Schema })
+	events = slices.DeleteFunc(slices.Clone(events), func(e outbox.SentEvent) bool { return e.Service != schema.Config.Schema })
 	if len(events) == 0 {
 		return nil
 	}

@@ -33,7 +33,7 @@ func RewindEvents(ctx context.Context, source *env.Source, to string, out io.Wri
 		return err
 	}
 	defer kafka.Close()
-	reread, skipped, err := kafka.Rewind(ctx, at, d.dbs)
+	reread, skipped, err := kafka.Rewind(ctx, at, d.DBs)
 	_, _ = fmt.Fprintf(out, "%d events are read again, %d are passed over\n", reread, skipped)
 	return err
 }

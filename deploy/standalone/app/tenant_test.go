@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/doorward/doorward/deploy/standalone/tenantmove"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/operatorlog"
 	"github.com/doorward/doorward/pkg/pg"
@@ -229,18 +230,18 @@ func sameRows(t *testing.T, from, to *env.Source, key string) {
 			t.Fatal(err)
 		}
 		rows := map[string][]string{}
-		for _, schema := range d.schemas {
-			db := d.dbs[schema.config.Schema]
+		for _, schema := range d.Schemas {
+			db := d.DBs[schema.Config.Schema]
 			tables, err := db.TenantTables(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, table := range tables {
-				name := schema.config.Schema + "." + table.Name
-				if excludedTables[table.Name] != "" || excludedTables[name] != "" {
+				name := schema.Config.Schema + "." + table.Name
+				if tenantmove.Excluded[table.Name] != "" || tenantmove.Excluded[name] != "" {
 					continue
 				}
-				lines, err := pg.Values[string](t.Context(), db, `SELECT row_to_json(t)::text FROM "`+table.Name+`" t WHERE tenant_id = $1`, tenant)
+				lines, err := pg.Values[string](t.Context(), db, `SELECT row_to_json(t)::text FROM "`+table.Name+`" t WHERE tenant_id = $1`, tenant.ID)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -249,12 +250,12 @@ func sameRows(t *testing.T, from, to *env.Source, key string) {
 					if err := json.Unmarshal([]byte(line), &row); err != nil {
 						t.Fatal(err)
 					}
-					if _, err := convertSealed(schema, table.Name, row, func(value, purpose string) (string, error) {
+					if _, err := schema.Convert(table.Name, row, func(value, purpose string) (string, error) {
 						var sealed []byte
 						if _, err := fmt.Sscanf(value, `\x%x`, &sealed); err != nil {
 							return "", err
 						}
-						plain, err := d.ring.Open(sealed, purpose)
+						plain, err := d.Ring.Open(sealed, purpose)
 						return plain.Reveal(), err
 					}); err != nil {
 						t.Errorf("%s: %v", name, err)
@@ -281,19 +282,19 @@ func TestAnExportKnowsEverySealedColumn(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t, migrated)
 	for _, schema := range allInOneDatabase(url).sealedSchemas() {
-		db, err := pg.Open(t.Context(), schema.config)
+		db, err := pg.Open(t.Context(), schema.Config)
 		if err != nil {
 			t.Fatal(err)
 		}
 		tables, err := db.TenantTables(t.Context())
 		if err != nil || len(tables) < 4 {
-			t.Fatalf("%s has %d tables, %v", schema.config.Schema, len(tables), err)
+			t.Fatalf("%s has %d tables, %v", schema.Config.Schema, len(tables), err)
 		}
 		for _, table := range tables {
-			name := schema.config.Schema + "." + table.Name
+			name := schema.Config.Schema + "." + table.Name
 			for _, column := range table.Columns {
-				_, known := schema.columns[[2]string{table.Name, column}]
-				if strings.HasSuffix(column, "_sealed") && !known && excludedTables[name] == "" {
+				known := schema.IsSealed(table.Name, column)
+				if strings.HasSuffix(column, "_sealed") && !known && tenantmove.Excluded[name] == "" {
 					t.Errorf("%s.%s would be exported under the master key", name, column)
 				}
 			}
