@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/doorward/doorward/deploy/standalone/sealed"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
@@ -72,6 +73,9 @@ func (cfg adminKeyConfig) create(ctx context.Context, tenantName string, e *oper
 		return made, err
 	}
 	defer keys.Close()
+	if err := sealed.NewSchema(tokens.Config(cfg.OAuth), oauth.Sealed).Ensure(ctx, keys, ring); err != nil {
+		return made, err
+	}
 	accounts := directorystore.New(directories, time.Now)
 	tenant, err := findTenant(ctx, accounts, tenantName)
 	if err != nil {

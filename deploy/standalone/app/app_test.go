@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"filippo.io/age"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
@@ -29,7 +30,9 @@ import (
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/operatorlog"
 	"github.com/doorward/doorward/pkg/pg/private"
+	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/run"
+	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/telemetry"
 	"github.com/doorward/doorward/pkg/worktest"
 )
@@ -385,7 +388,23 @@ func anOperatorMakesAnAdministratorKey(t *testing.T, dir string) {
 	if err := AdminKey(t.Context(), dataFolder(t.TempDir()), tenant, "", new(operatorlog.Event), io.Discard); !errors.Is(err, ErrUsage) {
 		t.Errorf("with a folder without data the command returns %v, want a usage error", err)
 	}
+	other := "DOORWARD_MASTER_KEY=" + secure.NewMasterKey("k1").Reveal()
+	if err := AdminKey(t.Context(), dataFolder(p.dir, other), tenant, "", new(operatorlog.Event), io.Discard); !errors.Is(err, reseal.ErrMasterKey) {
+		t.Errorf("with another master key the command returns %v", err)
+	}
+	mine, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
 	var out bytes.Buffer
+	err = AdminKey(t.Context(), dataFolder(p.dir, "KUBERNETES_SERVICE_HOST=10.0.0.1"), tenant, mine.Recipient().String(), new(operatorlog.Event), &out)
+	var sealedKey struct{ ID, Secret, Sealed string }
+	if err := errors.Join(err, json.Unmarshal(out.Bytes(), &sealedKey)); err != nil || sealedKey.Secret != "" {
+		t.Fatalf("for a recipient the key is %s, %v", out.String(), err)
+	}
+	p.key.ID, p.key.Secret = sealedKey.ID, openSealed(t, sealedKey.Sealed, mine)
+	p.send("GET", "/tenants/current", "", 302)
+	out.Reset()
 	if err := OperatorEvents(t.Context(), dataFolder(p.dir), tenant, "1h", false, &out); err != nil ||
 		strings.Count(out.String(), " DONE jo ") != 2 || strings.Count(out.String(), " admin key locked out\n") != 2 {
 		t.Errorf("the record of the two keys is %q, %v", out.String(), err)

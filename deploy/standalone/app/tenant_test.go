@@ -21,6 +21,8 @@ import (
 	"github.com/doorward/doorward/pkg/operatorlog"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
+	"github.com/doorward/doorward/pkg/reseal"
+	"github.com/doorward/doorward/pkg/secure"
 )
 
 // interrupted cancels a context after some lines of progress.
@@ -111,6 +113,11 @@ func TestATenantMovesToAnotherDeployment(t *testing.T) {
 		}
 	}
 	refusesChangedFiles(t, folder, func() error { return into(pair.String(), signer) })
+	otherKey := dataFolder(to.dir, "DOORWARD_MASTER_KEY="+secure.NewMasterKey("k1").Reveal())
+	err := ImportTenant(t.Context(), otherKey, folder, pair.String(), signer, new(operatorlog.Event), new(bytes.Buffer))
+	if !errors.Is(err, reseal.ErrMasterKey) {
+		t.Errorf("an import under another master key: %v", err)
+	}
 	if hasTenant(t, source(to), key) {
 		t.Error("an import that was refused has made the tenant")
 	}
@@ -121,7 +128,7 @@ func TestATenantMovesToAnotherDeployment(t *testing.T) {
 		t.Errorf("a second import: %v", err)
 	}
 	// The deployment that has signed the export needs no public key, and holds the tenant.
-	err := ImportTenant(t.Context(), source(from), folder, pair.String(), "", new(operatorlog.Event), new(bytes.Buffer))
+	err = ImportTenant(t.Context(), source(from), folder, pair.String(), "", new(operatorlog.Event), new(bytes.Buffer))
 	if err == nil || !strings.Contains(err.Error(), "in this deployment") {
 		t.Errorf("an import by the deployment that has signed the export: %v", err)
 	}

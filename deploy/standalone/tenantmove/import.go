@@ -25,7 +25,7 @@ import (
 // deployment (restore of one tenant), with its secrets sealed under this deployment's
 // master key. It refuses an export that is not signed with the public key signer, or, where
 // signer is empty, by a deployment with this one's master key, and one with a file that was
-// changed, removed or added (signature.go). The API keys are imported last. After an
+// changed, removed or added (signature.go), and a master key that is not that of the databases. The API keys are imported last. After an
 // interruption another call continues. A tenant whose API keys are in this deployment is not
 // imported again. found is called with the id of the tenant that the folder has.
 func Import(ctx context.Context, d Deployment, folder string, identities []age.Identity, signer string,
@@ -51,6 +51,11 @@ func Import(ctx context.Context, d Deployment, folder string, identities []age.I
 	}
 	if err := m.checkFiles(ctx, folder); err != nil {
 		return err
+	}
+	for _, schema := range d.Schemas {
+		if err := schema.Ensure(ctx, d.DBs[schema.Config.Schema], d.Ring); err != nil {
+			return fmt.Errorf("%s: %w", schema.Config.Schema, err)
+		}
 	}
 	for _, t := range m.Tables {
 		for n, file := range t.Files {
