@@ -21,9 +21,9 @@ import (
 
 // adminKeyConfig is what AdminKey reads.
 type adminKeyConfig struct {
-	Directory secure.Secret `env:"DIRECTORY_DATABASE_URL,DATABASE_URL" help:"PostgreSQL of the directory service"`
-	OAuth     secure.Secret `env:"OAUTH_DATABASE_URL,DATABASE_URL" help:"PostgreSQL of the oauth service"`
-	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" help:"master keys that encrypt secrets at rest"`
+	Directory secure.Secret `env:"DIRECTORY_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the directory service"`
+	OAuth     secure.Secret `env:"OAUTH_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the oauth service"`
+	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"master keys that encrypt secrets at rest"`
 }
 
 // AdminKeyVariables declares what AdminKey reads.
@@ -41,12 +41,12 @@ func AdminKey(
 	if err != nil {
 		return err
 	}
-	stop, err := resolveDatabase(ctx, source)
+	cfg, stop, err := loadWithDatabase[adminKeyConfig](ctx, source)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	made, err := env.Load[adminKeyConfig](source).create(ctx, tenantName, e)
+	made, err := cfg.create(ctx, tenantName, e)
 	if err != nil {
 		return err
 	}
@@ -59,9 +59,9 @@ func AdminKey(
 
 // create creates the API key, and emits the event by which the owner is told.
 func (cfg adminKeyConfig) create(ctx context.Context, tenantName string, e *operatorlog.Event) (made tokens.APIKey, err error) {
-	ring, err := secure.ParseKeyring(cfg.MasterKey)
+	ring, err := parseMasterKey(cfg.MasterKey)
 	if err != nil {
-		return made, fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
+		return made, err
 	}
 	directories, err := pg.Open(ctx, directorystore.Config(cfg.Directory))
 	if err != nil {

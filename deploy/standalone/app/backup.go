@@ -149,15 +149,11 @@ func openFolderBroker(source *env.Source) (release func() error, err error) {
 
 // RecordBackup records that a backup which another tool has made is complete now.
 func RecordBackup(ctx context.Context, source *env.Source, asJSON bool, out io.Writer) (err error) {
-	stop, err := resolveDatabase(ctx, source)
+	cfg, stop, err := loadWithDatabase[tenantStatusConfig](ctx, source)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	cfg := env.Load[adminKeyConfig](source)
-	if cfg.Directory == "" {
-		return usageError("DATABASE_URL or DIRECTORY_DATABASE_URL is missing")
-	}
 	at := time.Now().UTC().Truncate(time.Second)
 	if err := recordBackup(ctx, cfg.Directory, at); err != nil {
 		return err

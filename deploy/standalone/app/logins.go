@@ -21,15 +21,6 @@ import (
 	directory "github.com/doorward/doorward/services/directory/store"
 )
 
-// ErrUsage is in the error of a command that was called wrongly, whose exit status is 2.
-var ErrUsage = errors.New("usage")
-
-// usageError is an error with ErrUsage that says only what is wrong.
-type usageError string
-
-func (e usageError) Error() string        { return string(e) }
-func (e usageError) Is(target error) bool { return target == ErrUsage }
-
 // maxSince is how far back failed logins are kept.
 const maxSince = 30 * 24 * time.Hour
 

@@ -48,7 +48,7 @@ func Record(ctx context.Context, source *env.Source, change Change, run func(*op
 		return err
 	}
 	err = run(&e)
-	if !errors.Is(err, ErrUsage) {
+	if !IsUsage(err) {
 		err = errors.Join(err, record(context.WithoutCancel(ctx), db, withOutcome(e, err)))
 	}
 	return errors.Join(err, closeDB())
@@ -57,7 +57,7 @@ func Record(ctx context.Context, source *env.Source, change Change, run func(*op
 // recordMade records a command that makes the database, with its error. Where it has made none, the audit line is all
 // that there is.
 func recordMade(ctx context.Context, source *env.Source, e operatorlog.Event, outcome error) error {
-	if errors.Is(outcome, ErrUsage) {
+	if IsUsage(outcome) {
 		return outcome
 	}
 	ctx, e = context.WithoutCancel(ctx), withOutcome(e, outcome)

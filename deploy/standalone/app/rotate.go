@@ -64,9 +64,9 @@ func RotateKeys(ctx context.Context, source *env.Source, out io.Writer) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	ring, err := secure.ParseKeyring(cfg.MasterKey)
+	ring, err := parseMasterKey(cfg.MasterKey)
 	if err != nil {
-		return fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
+		return err
 	}
 	var dbs []*pg.DB
 	defer func() {

@@ -38,9 +38,7 @@ func openDeployment(ctx context.Context, source *env.Source) (d *deploymentData,
 	source.Load(&cfg)
 	err = source.Err()
 	if err == nil {
-		if d.Ring, err = secure.ParseKeyring(cfg.MasterKey); err != nil {
-			err = fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
-		}
+		d.Ring, err = parseMasterKey(cfg.MasterKey)
 	}
 	if err == nil {
 		d.Schemas = cfg.Databases.sealedSchemas()

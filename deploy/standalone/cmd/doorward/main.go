@@ -7,7 +7,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -25,23 +24,11 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	root := commands()
 	if len(os.Args) == 1 || os.Args[1][0] == '-' {
 		stop()
 		run.Main("doorward", app.About, app.FromEnv, app.Run)
 	}
-	if err := root.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "doorward:", err)
-		os.Exit(exitStatus(err))
-	}
-}
-
-// exitStatus returns the exit status of a command that failed.
-func exitStatus(err error) int {
-	if errors.Is(err, app.ErrUsage) {
-		return 2
-	}
-	return 1
+	os.Exit(execute(ctx, commands(), os.Stderr))
 }
 
 // source is the environment, which the subcommands read.
