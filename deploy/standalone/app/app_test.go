@@ -389,7 +389,8 @@ func anOperatorMakesAnAdministratorKey(t *testing.T, dir string) {
 		t.Errorf("with a folder without data the command returns %v, want a usage error", err)
 	}
 	other := "DOORWARD_MASTER_KEY=" + secure.NewMasterKey("k1").Reveal()
-	if err := AdminKey(t.Context(), dataFolder(p.dir, other), tenant, "", new(operatorlog.Event), io.Discard); !errors.Is(err, reseal.ErrMasterKey) {
+	err := AdminKey(t.Context(), dataFolder(p.dir, other), tenant, "", new(operatorlog.Event), io.Discard)
+	if !errors.Is(err, reseal.ErrMasterKey) {
 		t.Errorf("with another master key the command returns %v", err)
 	}
 	mine, err := age.GenerateX25519Identity()
@@ -397,7 +398,8 @@ func anOperatorMakesAnAdministratorKey(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	err = AdminKey(t.Context(), dataFolder(p.dir, "KUBERNETES_SERVICE_HOST=10.0.0.1"), tenant, mine.Recipient().String(), new(operatorlog.Event), &out)
+	pod := dataFolder(p.dir, "KUBERNETES_SERVICE_HOST=10.0.0.1")
+	err = AdminKey(t.Context(), pod, tenant, mine.Recipient().String(), new(operatorlog.Event), &out)
 	var sealedKey struct{ ID, Secret, Sealed string }
 	if err := errors.Join(err, json.Unmarshal(out.Bytes(), &sealedKey)); err != nil || sealedKey.Secret != "" {
 		t.Fatalf("for a recipient the key is %s, %v", out.String(), err)

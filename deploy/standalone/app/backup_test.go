@@ -84,7 +84,8 @@ func aBackupOfARunningProcessIsRestored(p *product) {
 	doctor := examination{p.T, []string{"DOORWARD_DATA_DIR=" + dir, "PATH=" + os.Getenv("PATH")}}
 	doctor.wants(false, nil, "ok       backup")
 	out.Reset()
-	if err := OperatorEvents(p.Context(), dataFolder(dir), "", "1h", false, &out); err != nil || !strings.HasSuffix(out.String(), " restore -\n") {
+	err = OperatorEvents(p.Context(), dataFolder(dir), "", "1h", false, &out)
+	if err != nil || !strings.HasSuffix(out.String(), " restore -\n") {
 		p.Errorf("the record of the restored folder is %q, %v", out.String(), err)
 	}
 }
