@@ -89,7 +89,8 @@ func Logins(ctx context.Context, source *env.Source, tenantName, login, since st
 		if l.Limit != nil && l.Until != nil {
 			limit, until = *l.Limit, l.Until.UTC().Format(time.RFC3339)
 		}
-		_, _ = fmt.Fprintln(out, l.At.Format(time.RFC3339), l.Code, limit, until, word(l.Application), cmp.Or(l.Address, "-"), cmp.Or(l.RequestID, "-"))
+		_, _ = fmt.Fprintln(out, l.At.Format(time.RFC3339), l.Code, limit, until, word(l.Application),
+			cmp.Or(l.Address, "-"), cmp.Or(l.RequestID, "-"))
 	}
 	return nil
 }
