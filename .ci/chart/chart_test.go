@@ -278,6 +278,9 @@ func TestTheToolboxIsAJobOnlyWhereItHasArguments(t *testing.T) {
 			!strings.Contains(container.Image, "/doorward:") {
 			t.Errorf("%s %v", container.Image, container.Args)
 		}
+		if !slices.Contains(container.Env, core.EnvVar{Name: "DOORWARD_OPERATOR", Value: "jo"}) {
+			t.Errorf("the toolbox does not know its operator: %+v", container.Env)
+		}
 		if of[*core.ServiceAccount](objects)["toolbox"] == nil || job.Spec.Template.Spec.ServiceAccountName != Release+"-toolbox" {
 			t.Errorf("the toolbox runs under %q", job.Spec.Template.Spec.ServiceAccountName)
 		}
@@ -290,7 +293,7 @@ func TestTheToolboxIsAJobOnlyWhereItHasArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"--show-only templates/toolbox.yaml", `--set-string "toolbox.args={`} {
+	for _, want := range []string{"--show-only templates/toolbox.yaml", `--set-string "toolbox.args={`, `--set-string "toolbox.operator=$USER"`} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page of the runbooks does not say %s", want)
 		}

@@ -26,19 +26,25 @@ var dashboards = []dashboard{
 		rows: []row{
 			{"Objectives", []panel{
 				{title: "Requests that did not fail, 6 hours", unit: "percentunit", kind: "stat", description: "The objective is 99.9 %.",
+					runbook: "error-budget-burns-slowly.md", threshold: 0.994, fallsBelow: true,
 					queries: oneQuery(`1 - doorward:gateway_errors:ratio_rate6h`, "answered")},
 				{title: "Requests within a second, 6 hours", unit: "percentunit", kind: "stat", description: "The objective is 99 %.",
+					runbook: "slow-requests-burn-slowly.md", threshold: 0.94, fallsBelow: true,
 					queries: oneQuery(`1 - doorward:gateway_slow:ratio_rate6h`, "in time")},
 				{title: "Rate at which error budgets burn", unit: "short",
 					description: "1 uses up the budget of 30 days in 30 days. Alerts fire at 14.4 and at 6.",
+					runbook:     "error-budget-burns-fast.md", threshold: 14.4,
 					queries: []query{
 						{`doorward:gateway_errors:ratio_rate1h / 0.001`, "errors, 1 hour"},
 						{`doorward:gateway_slow:ratio_rate1h / 0.01`, "slow requests, 1 hour"},
+						{`doorward:logins_lost:ratio_rate1h / 0.001`, "logins, 1 hour"},
 					}},
 			}},
 			{"Processes", []panel{
 				{title: "Processes by version", unit: "short", queries: oneQuery(`count by (version) (doorward_build_info)`, "{{version}}")},
 				{title: "Time until a certificate ends", unit: "s", kind: "stat",
+					description: "The alert fires 14 days before.",
+					runbook:     "certificate-ends.md", threshold: 1209600, fallsBelow: true,
 					queries: oneQuery(`min by (process) (doorward_certificate_not_after_timestamp_seconds) - time()`, "{{process}}")},
 			}},
 			{"Traffic", []panel{
@@ -64,11 +70,21 @@ var dashboards = []dashboard{
 			{"Saturation", []panel{
 				{title: "Requests in flight", unit: "short", queries: perService(`sum(doorward_SERVICE_requests_in_flight)`)},
 				{title: "Passwords that wait for a worker", unit: "short",
+					description: "From 128 on logins are refused with 503.",
+					runbook:     "password-queue-long.md", threshold: 64,
 					queries: oneQuery(`max(doorward_directory_password_queue_length)`, "queue")},
-				{title: "Database connections in use", unit: "percentunit", queries: oneQuery(
-					`max by (schema) (doorward_db_connections{state="used"} / ignoring (state) doorward_db_connections{state="max"})`, "{{schema}}")},
-				{title: "Consumer lag", unit: "short", queries: oneQuery(`sum by (group) (doorward_events_lag)`, "{{group}}")},
+				{title: "Database connections in use", unit: "percentunit",
+					description: "One tenant gets three quarters of a pool at most.",
+					runbook:     "database-pool-used-up.md", threshold: 0.7,
+					queries: oneQuery(
+						`max by (schema) (doorward_db_connections{state="used"} / ignoring (state) doorward_db_connections{state="max"})`, "{{schema}}")},
+				{title: "Consumer lag", unit: "short",
+					description: "Events that a service has still to handle.",
+					runbook:     "consumer-lag.md", threshold: 1000,
+					queries: oneQuery(`sum by (group) (doorward_events_lag)`, "{{group}}")},
 				{title: "Age of the oldest event in an outbox", unit: "s",
+					description: "Events wait here while Kafka is away: mails and revocations are late.",
+					runbook:     "outbox-old.md", threshold: 60,
 					queries: oneQuery(`max by (topic) (doorward_events_outbox_age_seconds)`, "{{topic}}")},
 				{title: "Processor time", unit: "short",
 					queries: oneQuery(`sum by (instance) (rate(process_cpu_seconds_total[$__rate_interval]))`, "{{instance}}")},
@@ -81,6 +97,10 @@ var dashboards = []dashboard{
 		name: "logins", title: "Doorward / Logins",
 		rows: []row{
 			{"Logins", []panel{
+				{title: "Logins that were not lost, 6 hours", unit: "percentunit", kind: "stat",
+					description: "The objective is 99.9 %: of those that succeeded, and those that failed by our fault.",
+					runbook:     "login-budget-burns.md", threshold: 0.994, fallsBelow: true,
+					queries: oneQuery(`1 - doorward:logins_lost:ratio_rate6h`, "not lost")},
 				{title: "Logins by result", unit: "reqps",
 					queries: oneQuery(`sum by (result) (rate(doorward_application_logins_total[$__rate_interval]))`, "{{result}}")},
 				{title: "Logins that succeed", unit: "percentunit", queries: oneQuery(
@@ -106,14 +126,24 @@ var dashboards = []dashboard{
 					queries: oneQuery(`sum by (workflow, result) (rate(doorward_notification_mails_total[$__rate_interval]))`, "{{workflow}} {{result}}")},
 				{title: "Text messages by result", unit: "reqps",
 					queries: oneQuery(`sum by (result) (rate(doorward_notification_texts_total[$__rate_interval])) or vector(0)`, "{{result}}")},
-				{title: "Attempts to send a mail that fail", unit: "percentunit", queries: oneQuery(
-					`(sum(rate(doorward_notification_mails_total{result=~"failed|postponed"}[15m])) or vector(0))`+
-						` / sum(rate(doorward_notification_mails_total[15m]))`,
-					"failed or postponed")},
+				{title: "Attempts to send a mail that fail", unit: "percentunit",
+					description: "Of the last 15 minutes; the alert also wants five failures.",
+					runbook:     "mails-fail.md", threshold: 0.5,
+					queries: oneQuery(
+						`(sum(rate(doorward_notification_mails_total{result=~"failed|postponed"}[15m])) or vector(0))`+
+							` / sum(rate(doorward_notification_mails_total[15m]))`,
+						"failed or postponed")},
 				{title: "Age of the oldest delivery that waits", unit: "s",
+					description: "Of a mail or a text message.",
+					runbook:     "mails-wait.md", threshold: 3600,
 					queries: oneQuery(`max(doorward_notification_oldest_delivery_seconds)`, "age")},
-				{title: "Deliveries that wait", unit: "short", queries: oneQuery(`max(doorward_notification_deliveries_waiting)`, "waiting")},
+				{title: "Deliveries that wait", unit: "short",
+					description: "Mails and text messages that are not done.",
+					runbook:     "mails-wait.md", threshold: 500,
+					queries: oneQuery(`max(doorward_notification_deliveries_waiting)`, "waiting")},
 				{title: "Mail servers of tenants whose circuit breaker is open", unit: "short",
+					description: "Their mails go through the server of the deployment.",
+					runbook:     "mail-circuit-open.md", threshold: 1,
 					queries: oneQuery(`max(doorward_notification_smtp_circuit_open)`, "open")},
 			}},
 		},
@@ -122,9 +152,18 @@ var dashboards = []dashboard{
 		name: "data", title: "Doorward / Data",
 		rows: []row{
 			{"PostgreSQL", []panel{
+				{title: "Schemas that can be written to", unit: "short", kind: "stat",
+					description: "1, or 0 where the last write of a process failed.",
+					runbook:     "database-not-writable.md", threshold: 1, fallsBelow: true,
+					queries: oneQuery(`min by (schema) (doorward_database_writable)`, "{{schema}}")},
+				{title: "Age of the last backup", unit: "s", kind: "stat", description: "The alert fires after 26 hours.",
+					runbook: "backup-old.md", threshold: 93600,
+					queries: oneQuery(`max(doorward_backup_age_seconds)`, "age")},
 				{title: "Connections by schema and state", unit: "short",
 					queries: oneQuery(`sum by (schema, state) (doorward_db_connections)`, "{{schema}} {{state}}")},
 				{title: "Time that queries wait for a connection", unit: "s",
+					description: "The number of queries that wait, on average.",
+					runbook:     "database-pool-used-up.md", threshold: 1,
 					queries: oneQuery(`sum by (schema) (rate(doorward_db_wait_seconds_total[$__rate_interval]))`, "{{schema}}")},
 				{title: "Size of the largest tables", unit: "bytes",
 					queries: oneQuery(`topk(15, max by (schema, table) (doorward_db_table_bytes))`, "{{schema}}.{{table}}")},
@@ -132,10 +171,14 @@ var dashboards = []dashboard{
 					queries: oneQuery(`topk(15, max by (schema, table) (delta(doorward_db_table_bytes[1d])))`, "{{schema}}.{{table}}")},
 				{title: "Rows of the largest tables", unit: "short",
 					queries: oneQuery(`topk(15, max by (schema, table) (doorward_db_table_rows))`, "{{schema}}.{{table}}")},
-				{title: "Time since the last purge", unit: "s", queries: oneQuery(`max(doorward_purge_age_seconds)`, "age")},
+				{title: "Time since the last purge", unit: "s",
+					description: "What is old is deleted in batches.",
+					runbook:     "purge-late.md", threshold: 21600,
+					queries: oneQuery(`max(doorward_purge_age_seconds)`, "age")},
 			}},
 			{"Redis and caches", []panel{
 				{title: "Gateways that share their limits", unit: "short", description: "Fewer than there are gateways: Redis is unavailable for some.",
+					runbook: "limits-not-shared.md", threshold: 1, fallsBelow: true,
 					queries: oneQuery(`sum(doorward_gateway_limits_shared)`, "shared")},
 				{title: "Cache hits", unit: "percentunit", queries: oneQuery(
 					`sum by (cache) (rate(doorward_cache_requests_total{result="hit"}[$__rate_interval]))`+
@@ -158,6 +201,8 @@ var dashboards = []dashboard{
 					queries: oneQuery(`max by (topic) (doorward_events_outbox_waiting)`, "{{topic}}")},
 				{title: "Lag by partition", unit: "short", queries: oneQuery(`doorward_events_lag`, "{{group}} {{topic}}/{{partition}}")},
 				{title: "Dead letters in an hour", unit: "short",
+					description: "Events that could not be handled; their effects are missing.",
+					runbook:     "dead-letters.md", threshold: 1,
 					queries: oneQuery(`sum by (group, reason) (increase(doorward_events_dead_total[1h]))`, "{{group}} {{reason}}")},
 			}},
 		},

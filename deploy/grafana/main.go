@@ -66,8 +66,14 @@ type panel struct {
 	unit        string // of Grafana: s, bytes, percentunit, reqps, short
 	kind        string // timeseries if empty; stat, logs
 	description string
+	runbook     string  // page of docs/runbooks of its alert; empty: it has none
+	threshold   float64 // of a panel with a runbook: the value from which its alert fires
+	fallsBelow  bool    // the alert fires below the threshold
 	queries     []query
 }
+
+// runbooks is where the pages of docs/runbooks are read, as alerts.yml names them.
+const runbooks = "https://github.com/doorward/doorward/blob/main/docs/runbooks/"
 
 // query is in PromQL, or in LogQL where the panel shows logs.
 type query struct{ expression, legend string }
@@ -131,8 +137,31 @@ func (p panel) model(id int, position object) object {
 		}
 		targets = append(targets, target)
 	}
-	return object{
+	made := object{
 		"id": id, "type": kind, "title": p.title, "description": p.description, "gridPos": position, "datasource": source, "targets": targets,
 		"fieldConfig": object{"defaults": object{"unit": p.unit, "min": 0}, "overrides": []any{}},
 	}
+	if p.runbook != "" {
+		made["links"] = []object{{
+			"title": "Runbook", "type": "link", "url": runbooks + p.runbook, "targetBlank": true, "icon": "", "tooltip": "", "tags": []string{},
+			"asDropdown": false, "includeVars": false, "keepTime": false,
+		}}
+		made["fieldConfig"] = object{"defaults": p.withThreshold(kind), "overrides": []any{}}
+	}
+	return made
+}
+
+// withThreshold is how a panel shows where its alert fires: a line, or the colour of a number.
+func (p panel) withThreshold(kind string) object {
+	below, above := "green", "red"
+	if p.fallsBelow {
+		below, above = above, below
+	}
+	defaults := object{"unit": p.unit, "min": 0, "thresholds": object{"mode": "absolute", "steps": []object{
+		{"color": below, "value": nil}, {"color": above, "value": p.threshold},
+	}}}
+	if kind == "timeseries" {
+		defaults["custom"] = object{"thresholdsStyle": object{"mode": "line"}}
+	}
+	return defaults
 }

@@ -73,6 +73,33 @@ func TestPanelsDoNotOverlap(t *testing.T) {
 	}
 }
 
+// A panel whose value an alert looks at says what it means, shows where the alert fires, and links to the page of that
+// alert.
+func TestAPanelWithARunbookSaysWhatItMeans(t *testing.T) {
+	rules := text(t, "../helm/doorward/alerts.yml")
+	linked := map[string]bool{}
+	for _, d := range dashboards {
+		for _, r := range d.rows {
+			for _, p := range r.panels {
+				if p.runbook == "" {
+					continue
+				}
+				linked[p.runbook] = true
+				if p.description == "" || p.threshold <= 0 || !strings.Contains(rules, runbooks+p.runbook+"\n") {
+					t.Errorf("%s, %s: no description, no threshold, or no alert has the page %s", d.name, p.title, p.runbook)
+				}
+				content := string(files()[d.name+".json"])
+				if !strings.Contains(content, `"url": "`+runbooks+p.runbook+`"`) {
+					t.Errorf("%s, %s does not link to %s", d.name, p.title, p.runbook)
+				}
+			}
+		}
+	}
+	if len(linked) < 15 {
+		t.Errorf("the dashboards link to %d pages", len(linked))
+	}
+}
+
 func TestEachAlertHasATestAndARunbook(t *testing.T) {
 	rules, err := os.ReadFile("../helm/doorward/alerts.yml")
 	if err != nil {

@@ -267,6 +267,9 @@ func assign(target reflect.Value, text, least string) error {
 	return nil
 }
 
+// ErrIncomplete is in the error of a configuration that is wrong or not complete.
+var ErrIncomplete = errors.New("the configuration is wrong or not complete")
+
 // Err reports every problem found by Load, and every DOORWARD_ variable that no
 // Load declared. Nil means that the configuration is complete.
 func (s *Source) Err() error {
@@ -289,7 +292,7 @@ func (s *Source) Err() error {
 		return nil
 	}
 	slices.Sort(problems)
-	return errors.New("the configuration is wrong or not complete:\n  " + strings.Join(slices.Compact(problems), "\n  "))
+	return fmt.Errorf("%w:\n  %s", ErrIncomplete, strings.Join(slices.Compact(problems), "\n  "))
 }
 
 // Help prints every declared variable with its default, group by group.

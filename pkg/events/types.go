@@ -79,6 +79,20 @@ type SignUpRequested struct {
 // About names the account.
 func (e SignUpRequested) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
 
+// AdminKeyCreated says that an operator has created an API key of an administrator by a command, which the owner
+// of the tenant is to hear of by mail.
+type AdminKeyCreated struct {
+	Tenant   id.ID     `json:"tenant"`
+	Account  id.ID     `json:"account"` // the owner, whose key it is
+	Key      string    `json:"key"`     // its id
+	At       time.Time `json:"at"`
+	Operator string    `json:"operator"`
+	Reason   *string   `json:"reason"`
+}
+
+// About names the account.
+func (e AdminKeyCreated) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
+
 // GroupDeleted says that a group was deleted. Its members were not deleted.
 type GroupDeleted struct {
 	Tenant    id.ID `json:"tenant"`

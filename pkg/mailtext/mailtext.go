@@ -31,6 +31,7 @@ const (
 	FactorAdded         = "factorAdded"
 	FactorRemoved       = "factorRemoved"
 	SMTPAlert           = "smtpAlert"
+	AdminKey            = "adminKey"
 )
 
 // Mail is a mail in one language. Its parts have macros (pkg/macro); all of HTML but the values of the

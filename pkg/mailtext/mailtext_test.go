@@ -15,7 +15,7 @@ import (
 )
 
 var all = []string{Verification, VerificationSuccess, Welcome, Reset, ResetSuccess, ExistingAccount, SignUp, Invitation,
-	FactorAdded, FactorRemoved, SMTPAlert}
+	FactorAdded, FactorRemoved, SMTPAlert, AdminKey}
 
 var placeholder = regexp.MustCompile(`\{n\}|\{name\}`)
 

@@ -1,6 +1,9 @@
 package pg
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Writes returns how many writes the worker of Analyze knows of.
 func Writes(db *DB) int64 { return db.writes.Load() }
@@ -13,3 +16,10 @@ func MigrationLock(schema string) int64 { return lockKey("migrate", schema) }
 
 // MayRun is mayRun.
 var MayRun = mayRun
+
+// Clock returns the difference of the clocks at the last write of a probe, for a process whose clock is now.
+func (p *WriteProbe) Clock(ctx context.Context, now func() time.Time) (time.Duration, error) {
+	p.now = now
+	err := p.try(ctx)
+	return p.clock, err
+}

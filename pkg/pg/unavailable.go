@@ -41,6 +41,13 @@ func MayRecover(err error) bool {
 	return errors.Is(Error(err), apierr.Unavailable) && !codesThatStay[Code(err)]
 }
 
+// IsUnreachable reports whether an error is of a connection to PostgreSQL that could not be made, while it is away or
+// starts. One that it has refused, such as for a wrong password, is none.
+func IsUnreachable(err error) bool {
+	_, connecting := errors.AsType[*pgconn.ConnectError](err)
+	return connecting && MayRecover(err)
+}
+
 // causes are what clients are told of a failure of the database, by its SQLSTATE or the class of that.
 var causes = []struct{ code, text string }{
 	{"25006", "the database is read-only"},

@@ -31,14 +31,18 @@ var ErrOnlyReads = errors.New("the database can only be read")
 type WriteProbe struct {
 	db     *DB
 	writer string // the row of this process
+	now    func() time.Time
 
 	mu      sync.Mutex
-	written bool  // a write of this process has succeeded
-	failure error // of the last write
+	written bool          // a write of this process has succeeded
+	failure error         // of the last write
+	clock   time.Duration // between this machine and PostgreSQL, at the last write that succeeded
 }
 
 // NewWriteProbe returns the probe of a schema.
-func NewWriteProbe(db *DB) *WriteProbe { return &WriteProbe{db: db, writer: telemetry.InstanceID()} }
+func NewWriteProbe(db *DB) *WriteProbe {
+	return &WriteProbe{db: db, writer: telemetry.InstanceID(), now: time.Now}
+}
 
 // Run is the worker that writes until ctx ends.
 func (p *WriteProbe) Run(ctx context.Context) error {
@@ -65,7 +69,7 @@ func (p *WriteProbe) Run(ctx context.Context) error {
 
 // try writes once, and logs when that begins to fail, and when it ends.
 func (p *WriteProbe) try(ctx context.Context) error {
-	err := p.db.ProbeWrite(ctx, p.writer)
+	clock, err := p.db.probeWrite(ctx, p.writer, p.now)
 	if ctx.Err() != nil {
 		return err
 	}
@@ -78,24 +82,35 @@ func (p *WriteProbe) try(ctx context.Context) error {
 		slog.WarnContext(ctx, "the database can be written to again", "schema", p.db.schema)
 	}
 	p.failure, p.written = err, p.written || err == nil
+	if err == nil {
+		p.clock = clock
+	}
 	return err
 }
 
 // ProbeWrite writes the row of a writer through PL/pgSQL. It takes a connection of its own: a session that is
 // open already keeps the language that it has loaded.
 func (db *DB) ProbeWrite(ctx context.Context, writer string) error {
+	_, err := db.probeWrite(ctx, writer, time.Now)
+	return err
+}
+
+// probeWrite is ProbeWrite. It also returns the difference between the clocks of this machine and of PostgreSQL.
+func (db *DB) probeWrite(ctx context.Context, writer string, now func() time.Time) (clock time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, db.Pool.Config().ConnConfig)
 	if err != nil {
-		return Error(err)
+		return 0, Error(err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	_, err = conn.Exec(ctx, `SELECT probe_write($1)`, writer)
+	var theirs time.Time
+	before := now()
+	err = conn.QueryRow(ctx, `SELECT probe_write($1), clock_timestamp()`, writer).Scan(nil, &theirs)
 	if err != nil && ctx.Err() != nil {
-		return fmt.Errorf("a write took longer than %s: %w", probeTimeout, Error(err))
+		return 0, fmt.Errorf("a write took longer than %s: %w", probeTimeout, Error(err))
 	}
-	return Error(err)
+	return theirs.Sub(before.Add(now().Sub(before) / 2)).Abs(), Error(err)
 }
 
 // Check is the readiness check. It fails until the first write of this process has succeeded, and while the
@@ -122,12 +137,17 @@ func (p *WriteProbe) Check(ctx context.Context) error {
 // Reason returns what the error of Check says behind ErrOnlyReads: the schema, what failed and the SQLSTATE.
 func Reason(err error) string { return strings.TrimPrefix(err.Error(), ErrOnlyReads.Error()+": ") }
 
-// registerMetrics registers doorward_database_writable. The shard is the number of the database among those
+// registerMetrics registers doorward_database_writable and doorward_database_clock_difference_seconds. The shard is the number of the database among those
 // that hold the schema: there is one, 0.
 func (p *WriteProbe) registerMetrics() (metric.Registration, error) {
 	meter := otel.Meter("pg")
 	writable, err := meter.Int64ObservableGauge("doorward_database_writable",
 		metric.WithDescription("1 while the last write of the process to the schema has succeeded, else 0"))
+	if err != nil {
+		return nil, err
+	}
+	clock, err := meter.Float64ObservableGauge("doorward_database_clock_difference_seconds",
+		metric.WithDescription("difference between the clocks of the process and of PostgreSQL, at the last write to the schema"))
 	if err != nil {
 		return nil, err
 	}
@@ -140,6 +160,9 @@ func (p *WriteProbe) registerMetrics() (metric.Registration, error) {
 			value = 1
 		}
 		o.ObserveInt64(writable, value, of)
+		if p.written {
+			o.ObserveFloat64(clock, p.clock.Seconds(), metric.WithAttributes(attribute.String("schema", p.db.schema)))
+		}
 		return nil
-	}, writable)
+	}, writable, clock)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -60,6 +61,18 @@ func TestAProcessIsReadyAfterItsFirstWrite(t *testing.T) {
 	change(writable)
 	if err := errors.Join(probe.Try(t.Context()), probe.Check(t.Context())); err != nil {
 		t.Error("after a write:", err)
+	}
+}
+
+// Tokens that a process with another clock issues are refused elsewhere.
+func TestAWriteComparesTheClocks(t *testing.T) {
+	t.Parallel()
+	db, _ := open(t)
+	for _, by := range []time.Duration{0, time.Minute, -time.Minute} {
+		difference, err := pg.NewWriteProbe(db).Clock(t.Context(), func() time.Time { return time.Now().Add(by) })
+		if err != nil || (difference-by.Abs()).Abs() > 10*time.Second {
+			t.Errorf("with a clock that is %s ahead the difference is %s, %v", by, difference, err)
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package notification
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strconv"
 	"time"
@@ -36,7 +35,7 @@ var errServerSkipped = errors.New("the tenant's server is skipped")
 // for the deployment's server: the fallback while the circuit breaker is open, except for the
 // mails that probe the server.
 func (s *Service) tenantServerFor(ctx context.Context, d store.Delivery) (*store.SMTPServer, error) {
-	if d.Failures >= failureThreshold || d.Workflow == circuitAlert {
+	if d.Failures >= failureThreshold || d.Workflow == circuitAlert || d.Workflow == adminKeyAlert {
 		return nil, nil
 	}
 	v, err := s.store.EnabledSMTPServer(ctx, d.TenantID)
@@ -171,12 +170,8 @@ func (s *Service) circuitAlertContent(ctx context.Context, d store.Delivery) (ma
 	if err != nil {
 		return content, err
 	}
-	content.Account, err = s.peers.Directory.Owner(ctx, directoryapi.Ref{Tenant: d.TenantID, ID: d.TenantID})
-	if errors.Is(err, apierr.NotFound) {
-		return content, errObsolete
-	}
-	if err != nil {
-		return content, fmt.Errorf("load the owner: %w", err)
+	if err := s.addOwner(ctx, &content); err != nil {
+		return content, err
 	}
 	content.Template = directoryapi.EmailTemplate{Workflow: circuitAlert, Unchanged: true}
 	content.values = map[string]string{

@@ -132,6 +132,35 @@ func TestAChangeOfTheSecondFactorsIsMailed(t *testing.T) {
 	}
 }
 
+// The owner of a tenant hears of an API key that an operator has created: who did it, when and why, and which key.
+func TestTheOwnerHearsOfAnAdministratorsKey(t *testing.T) {
+	t.Parallel()
+	for want, reason := range map[string]*string{
+		"Reason: locked out Bcc: eve@evil.example": text("locked out\nBcc: eve@evil.example"), "Reason: -": nil,
+	} {
+		o := newOffice(t, mailtest.Behaviour{})
+		s := o.service()
+		own, _ := o.relay(s, mailtest.Behaviour{})
+		account := id.New(clock)
+		event := events.AdminKeyCreated{Tenant: o.tenant, Account: account, Key: "486FVJJZ", At: clock, Operator: "jo", Reason: reason}
+		e := events.Envelope{ID: id.New(clock), Tenant: o.tenant, Subject: account, At: clock}
+		if err := s.adminKeyCreated(t.Context(), e, event); err != nil {
+			t.Fatal(err)
+		}
+		o.run(s)
+		o.await("sent", all(store.Sent))
+		mails := o.mail.Taken()
+		if len(mails) != 1 || mails[0].Header.Has("Bcc") || len(own.Taken()) != 0 {
+			t.Fatalf("the mails are %+v, and those through the tenant's server %+v", mails, own.Taken())
+		}
+		for _, line := range []string{"Key id: 486FVJJZ", "Created: " + clock.UTC().Format("2006-01-02 15:04") + " UTC", "By: jo", want} {
+			if !strings.Contains(mails[0].Text, line) {
+				t.Errorf("the mail lacks %q:\n%s", line, mails[0].Text)
+			}
+		}
+	}
+}
+
 // The language of the request that caused the event reaches the mail.
 func TestTheLanguageOfARequestIsThatOfItsMail(t *testing.T) {
 	t.Parallel()
@@ -184,12 +213,14 @@ func TestEveryMailOfTheDeploymentIsComposed(t *testing.T) {
 			directoryapi.Verification, directoryapi.VerificationSuccess, directoryapi.Welcome, directoryapi.Reset,
 			directoryapi.ResetSuccess,
 			directoryapi.ExistingAccount, directoryapi.SigningUp, directoryapi.Invitation, directoryapi.FactorAdded,
-			directoryapi.FactorRemoved, circuitAlert,
+			directoryapi.FactorRemoved, circuitAlert, adminKeyAlert,
 		} {
 			content := unchanged(workflow, "", language)
 			content.values = map[string]string{
 				"smtpServer.host": "mail.example.test", "smtpServer.port": "25", "smtpServer.failures": "5",
 				"factor.name": mailtext.Factor(language, "SMS"),
+				"adminKey.id": "486FVJJZ3WBR4FD8FXAR2EA1HC", "adminKey.createdAt": "2026-11-28 07:30 UTC", "adminKey.operator": "jo",
+				"adminKey.reason": "locked out",
 			}
 			m := read(t, content)
 			if strings.Contains(m.Subject+m.Text+m.HTML, "$!{") || strings.Contains(m.Text, "\n\n\n") ||

@@ -22,7 +22,7 @@ func (s *Service) Handlers() []events.Handler {
 		events.On(s.accountRegistered), events.On(s.accountVerified), events.On(s.verificationRequested),
 		events.On(s.passwordResetRequested), events.On(s.passwordReset), events.On(s.challengeCreated),
 		events.On(s.signUpRequested), events.On(s.factorChanged), events.On(s.accountDeleted), events.On(s.accountsDeleted),
-		events.On(s.sessionEnded),
+		events.On(s.sessionEnded), events.On(s.adminKeyCreated),
 	}
 }
 

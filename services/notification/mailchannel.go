@@ -90,8 +90,11 @@ func (c *mailSender) abort() {
 func (s *Service) loadMailContent(ctx context.Context, d store.Delivery) (mailContent, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	if d.Workflow == circuitAlert {
+	switch d.Workflow {
+	case circuitAlert:
 		return s.circuitAlertContent(ctx, d)
+	case adminKeyAlert:
+		return s.adminKeyContent(ctx, d)
 	}
 	content := mailContent{delivery: d}
 	var err error
@@ -130,7 +133,7 @@ func (content *mailContent) addDefaultTexts() {
 		content.delivery.Language = cmp.Or(locale.Lookup(*content.Account.Locale), content.delivery.Language)
 	}
 	content.language = cmp.Or(content.delivery.Language, content.language)
-	if kind := content.delivery.Message; kind != "" {
+	if kind := content.delivery.Message; kind != "" && content.values == nil {
 		content.values = map[string]string{"factor.name": mailtext.Factor(content.language, kind)}
 	}
 	mail := mailtext.Of(content.language, string(content.Template.Workflow), content.homeURL != nil)

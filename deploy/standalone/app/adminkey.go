@@ -7,73 +7,95 @@ import (
 	"io"
 	"time"
 
-	"github.com/doorward/doorward/pkg/api/directoryapi"
-	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/deploy/standalone/sealed"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/events"
+	"github.com/doorward/doorward/pkg/operatorlog"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
-	directory "github.com/doorward/doorward/services/directory/store"
+	directorystore "github.com/doorward/doorward/services/directory/store"
 	"github.com/doorward/doorward/services/oauth"
 	tokens "github.com/doorward/doorward/services/oauth/store"
 )
 
 // adminKeyConfig is what AdminKey reads.
 type adminKeyConfig struct {
-	Directory secure.Secret `env:"DIRECTORY_DATABASE_URL,DATABASE_URL" help:"PostgreSQL of the directory service"`
-	OAuth     secure.Secret `env:"OAUTH_DATABASE_URL,DATABASE_URL" help:"PostgreSQL of the oauth service"`
-	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" help:"master keys that encrypt secrets at rest"`
+	Directory secure.Secret `env:"DIRECTORY_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the directory service"`
+	OAuth     secure.Secret `env:"OAUTH_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the oauth service"`
+	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"master keys that encrypt secrets at rest"`
 }
 
 // AdminKeyVariables declares what AdminKey reads.
 func AdminKeyVariables(source *env.Source) { source.Declare(new(adminKeyConfig)) }
 
-// AdminKey creates an API key of the owner of the tenant with a tenant key and writes
-// the API key to out as JSON. It works on the database, whether the product runs or not,
-// for a tenant without a usable API key of an administrator (locked out; break-glass access).
-func AdminKey(ctx context.Context, source *env.Source, tenantKey string, out io.Writer) (err error) {
-	stop, err := resolveDatabase(ctx, source)
+// AdminKey creates an API key of the owner of the tenant with a key or an id and writes
+// the API key to out as JSON, its secret encrypted for recipients (secretRecipients). It works on
+// the database, whether the product runs or not, for a tenant without a usable API key of an
+// administrator (locked out; break-glass access). The owner is told by mail. AdminKey sets the
+// tenant of the event.
+func AdminKey(
+	ctx context.Context, source *env.Source, tenantName, recipients string, e *operatorlog.Event, out io.Writer,
+) (err error) {
+	sealedFor, err := secretRecipients(source, recipients)
+	if err != nil {
+		return err
+	}
+	cfg, stop, err := LoadWithDatabase[adminKeyConfig](ctx, source)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	var cfg adminKeyConfig
-	source.Load(&cfg)
-	ring, err := secure.ParseKeyring(cfg.MasterKey)
-	if err != nil {
-		return fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
-	}
-	owner, err := cfg.owner(ctx, tenantKey)
-	if errors.Is(err, apierr.NotFound) {
-		return fmt.Errorf("no tenant has the key %q", tenantKey)
-	}
+	made, err := cfg.create(ctx, tenantName, e)
 	if err != nil {
 		return err
 	}
-	db, err := pg.Open(ctx, tokens.Config(cfg.OAuth))
+	member, text, err := printedSecret(made.Secret, sealedFor)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-	ctx = caller.WithTenant(ctx, owner.TenantID)
-	made, err := oauth.AdministratorKey(ctx, tokens.New(db, time.Now), ring, time.Now(), owner.TenantID, owner.ID)
-	if err != nil {
-		return err
-	}
-	return writeJSON(out, map[string]string{"id": made.ID, "secret": made.Secret.Reveal()})
+	return writeJSON(out, map[string]string{"id": made.ID, member: text})
 }
 
-// owner returns the account of the owner of the tenant with a tenant key.
-func (cfg *adminKeyConfig) owner(ctx context.Context, tenantKey string) (directoryapi.Account, error) {
-	db, err := pg.Open(ctx, directory.Config(cfg.Directory))
+// create creates the API key, and emits the event by which the owner is told.
+func (cfg adminKeyConfig) create(ctx context.Context, tenantName string, e *operatorlog.Event) (made tokens.APIKey, err error) {
+	ring, err := parseMasterKey(cfg.MasterKey)
 	if err != nil {
-		return directoryapi.Account{}, err
+		return made, err
 	}
-	defer db.Close()
-	data := directory.New(db, time.Now)
-	tenant, err := data.TenantByKey(ctx, tenantKey)
+	directories, err := pg.Open(ctx, directorystore.Config(cfg.Directory))
 	if err != nil {
-		return directoryapi.Account{}, err
+		return made, err
 	}
-	return data.Owner(caller.WithTenant(ctx, tenant.ID), tenant.ID)
+	defer directories.Close()
+	keys, err := pg.Open(ctx, tokens.Config(cfg.OAuth))
+	if err != nil {
+		return made, err
+	}
+	defer keys.Close()
+	if err := sealed.NewSchema(tokens.Config(cfg.OAuth), oauth.Sealed).Ensure(ctx, keys, ring); err != nil {
+		return made, err
+	}
+	accounts := directorystore.New(directories, time.Now)
+	tenant, err := findTenant(ctx, accounts, tenantName)
+	if err != nil {
+		return made, err
+	}
+	e.Tenant = &tenant.ID
+	ctx = caller.WithTenant(ctx, tenant.ID)
+	owner, err := accounts.Owner(ctx, tenant.ID)
+	if err != nil {
+		return made, err
+	}
+	made, err = oauth.AdministratorKey(ctx, tokens.New(keys, time.Now), ring, time.Now(), tenant.ID, owner.ID)
+	if err != nil {
+		return made, err
+	}
+	event := events.AdminKeyCreated{
+		Tenant: tenant.ID, Account: owner.ID, Key: made.ID, At: e.At, Operator: e.Operator, Reason: e.Reason,
+	}
+	if err := accounts.Tx(ctx, func(tx *directorystore.Tx) error { return tx.Emit(ctx, event) }); err != nil {
+		return made, fmt.Errorf("tell the owner: %w", err)
+	}
+	return made, nil
 }

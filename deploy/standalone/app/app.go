@@ -5,9 +5,8 @@
 // differently for it.
 //
 // The other files are the subcommands of doorward, which work on the data of a deployment
-// (databases.go): doctor.go, migrate.go, rotate.go (key rotation), tenantexport.go,
-// tenantimport.go, tenantsignature.go, deadletters.go, eventrewind.go,
-// adminkey.go, and backup.go with the package backup.
+// (databases.go): doctor.go, migrate.go, rotate.go (key rotation), deadletters.go, eventrewind.go, adminkey.go,
+// tenant.go with the package tenantmove, and backup.go with the package backup.
 package app
 
 import (

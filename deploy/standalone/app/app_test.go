@@ -22,13 +22,17 @@ import (
 	"testing"
 	"time"
 
+	"filippo.io/age"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/operatorlog"
 	"github.com/doorward/doorward/pkg/pg/private"
+	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/run"
+	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/telemetry"
 	"github.com/doorward/doorward/pkg/worktest"
 )
@@ -381,11 +385,34 @@ func anOperatorMakesAnAdministratorKey(t *testing.T, dir string) {
 	p = start(t, p.dir)
 	p.key.ID, p.key.Secret = made.ID, made.Secret
 	p.send("GET", "/tenants/current", "", 302)
-	if err := AdminKey(t.Context(), env.New([]string{"DOORWARD_DATA_DIR=" + p.dir}), "none", io.Discard); err == nil {
+	if err := AdminKey(t.Context(), dataFolder(p.dir), "none", "", new(operatorlog.Event), io.Discard); err == nil {
 		t.Error("a tenant that does not exist gets a key")
 	}
-	if err := AdminKey(t.Context(), env.New([]string{"DOORWARD_DATA_DIR=" + t.TempDir()}), tenant, io.Discard); err == nil {
-		t.Error("a folder without data is used")
+	if err := AdminKey(t.Context(), dataFolder(t.TempDir()), tenant, "", new(operatorlog.Event), io.Discard); !errors.Is(err, ErrUsage) {
+		t.Errorf("with a folder without data the command returns %v, want a usage error", err)
+	}
+	other := "DOORWARD_MASTER_KEY=" + secure.NewMasterKey("k1").Reveal()
+	err := AdminKey(t.Context(), dataFolder(p.dir, other), tenant, "", new(operatorlog.Event), io.Discard)
+	if !errors.Is(err, reseal.ErrMasterKey) {
+		t.Errorf("with another master key the command returns %v", err)
+	}
+	mine, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	pod := dataFolder(p.dir, "KUBERNETES_SERVICE_HOST=10.0.0.1")
+	err = AdminKey(t.Context(), pod, tenant, mine.Recipient().String(), new(operatorlog.Event), &out)
+	var sealedKey struct{ ID, Secret, Sealed string }
+	if err := errors.Join(err, json.Unmarshal(out.Bytes(), &sealedKey)); err != nil || sealedKey.Secret != "" {
+		t.Fatalf("for a recipient the key is %s, %v", out.String(), err)
+	}
+	p.key.ID, p.key.Secret = sealedKey.ID, openSealed(t, sealedKey.Sealed, mine)
+	p.send("GET", "/tenants/current", "", 302)
+	out.Reset()
+	if err := OperatorEvents(t.Context(), dataFolder(p.dir), tenant, "1h", false, &out); err != nil ||
+		strings.Count(out.String(), " DONE jo ") != 2 || strings.Count(out.String(), " admin key locked out\n") != 2 {
+		t.Errorf("the record of the two keys is %q, %v", out.String(), err)
 	}
 }
 
@@ -393,7 +420,11 @@ func anOperatorMakesAnAdministratorKey(t *testing.T, dir string) {
 func (p *product) administratorKey(tenant string) apiKeyFile {
 	p.Helper()
 	var out bytes.Buffer
-	if err := AdminKey(p.Context(), env.New([]string{"DOORWARD_DATA_DIR=" + p.dir, "PATH=" + os.Getenv("PATH")}), tenant, &out); err != nil {
+	source := dataFolder(p.dir, "DOORWARD_OPERATOR=jo")
+	err := Record(p.Context(), source, Change{Command: "admin key", Reason: "locked out"}, func(e *operatorlog.Event) error {
+		return AdminKey(p.Context(), source, tenant, "", e, &out)
+	})
+	if err != nil {
 		p.Fatal(err)
 	}
 	made := p.key

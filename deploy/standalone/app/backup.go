@@ -16,6 +16,7 @@ import (
 
 	"github.com/doorward/doorward/deploy/standalone/backup"
 	"github.com/doorward/doorward/deploy/standalone/privateserver"
+	"github.com/doorward/doorward/deploy/standalone/sealed"
 	"github.com/doorward/doorward/pkg/backuprecord"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events/outbox"
@@ -47,16 +48,25 @@ func BackupVariables(source *env.Source) {
 const errNoFolder = usageError("only a data folder with a PostgreSQL of its own is backed up and restored here, and the environment " +
 	"names a database: docs/backup.md says how to back that up")
 
+// CheckFolder returns a usage error where the environment names a database, so that Backup and Restore have nothing to
+// work on.
+func CheckFolder(source *env.Source) error {
+	if namesADatabase(source) {
+		return errNoFolder
+	}
+	return nil
+}
+
 // Backup makes a backup of a data folder, whose process may run, in a new folder below parent (docs/backup.md).
 func Backup(ctx context.Context, source *env.Source, parent string, options BackupOptions, asJSON bool, out io.Writer) (err error) {
 	var recipients []age.Recipient
 	if options.Recipients != "" {
-		if recipients, err = age.ParseRecipients(strings.NewReader(options.Recipients)); err != nil {
-			return usageError(fmt.Sprintf("the recipient is no public key of age, such as age1…; doorward tenant key makes one: %v", err))
+		if recipients, err = parseRecipients(options.Recipients); err != nil {
+			return err
 		}
 	}
-	if namesADatabase(source) {
-		return errNoFolder
+	if err := CheckFolder(source); err != nil {
+		return err
 	}
 	release, err := openFolderBroker(source)
 	if err != nil {
@@ -139,15 +149,11 @@ func openFolderBroker(source *env.Source) (release func() error, err error) {
 
 // RecordBackup records that a backup which another tool has made is complete now.
 func RecordBackup(ctx context.Context, source *env.Source, asJSON bool, out io.Writer) (err error) {
-	stop, err := resolveDatabase(ctx, source)
+	cfg, stop, err := LoadWithDatabase[tenantStatusConfig](ctx, source)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	cfg := env.Load[adminKeyConfig](source)
-	if cfg.Directory == "" {
-		return usageError("DATABASE_URL or DIRECTORY_DATABASE_URL is missing")
-	}
 	at := time.Now().UTC().Truncate(time.Second)
 	if err := recordBackup(ctx, cfg.Directory, at); err != nil {
 		return err
@@ -172,8 +178,8 @@ func recordBackup(ctx context.Context, url secure.Secret, at time.Time) error {
 // of from itself. identityFile has the private keys of age of an encrypted one. Where it fails it leaves nothing.
 func Restore(ctx context.Context, source *env.Source, from, identityFile string, out io.Writer) error {
 	cfg := FromEnv(source)
-	if namesADatabase(source) {
-		return errNoFolder
+	if err := CheckFolder(source); err != nil {
+		return err
 	}
 	opened, err := backup.Open(from, identityFile)
 	if err != nil {
@@ -231,14 +237,14 @@ func (r *restored) check(ctx context.Context, url string, events []outbox.SentEv
 	}
 	for _, schema := range allInOneDatabase(url).sealedSchemas() {
 		if err := r.checkSchema(ctx, schema, ring, events); err != nil {
-			return fmt.Errorf("%s: %w", schema.config.Schema, err)
+			return fmt.Errorf("%s: %w", schema.Config.Schema, err)
 		}
 	}
 	return recordBackup(ctx, secure.Secret(url), r.createdAt)
 }
 
-func (r *restored) checkSchema(ctx context.Context, schema sealedSchema, ring *secure.Keyring, events []outbox.SentEvent) error {
-	state, err := pg.ReadMigrations(ctx, schema.config)
+func (r *restored) checkSchema(ctx context.Context, schema sealed.Schema, ring *secure.Keyring, events []outbox.SentEvent) error {
+	state, err := pg.ReadMigrations(ctx, schema.Config)
 	if err != nil {
 		return err
 	}
@@ -246,20 +252,20 @@ func (r *restored) checkSchema(ctx context.Context, schema sealedSchema, ring *s
 		return fmt.Errorf("a newer release has made the backup: this one does not know the migrations %s",
 			strings.Join(state.Unknown, ", "))
 	}
-	db, err := pg.OpenWithoutMigrating(ctx, schema.config)
+	db, err := pg.OpenWithoutMigrating(ctx, schema.Config)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	if err := schema.verify(ctx, db, ring); err != nil {
+	if err := schema.Verify(ctx, db, ring); err != nil {
 		return err
 	}
-	if schema.config.Schema == "directory" {
+	if schema.Config.Schema == "directory" {
 		if r.tenants, err = pg.Value[int](ctx, db, `SELECT count(*) FROM tenants`); err != nil {
 			return err
 		}
 	}
-	events = slices.DeleteFunc(slices.Clone(events), func(e outbox.SentEvent) bool { return e.Service != schema.config.Schema })
+	events = slices.DeleteFunc(slices.Clone(events), func(e outbox.SentEvent) bool { return e.Service != schema.Config.Schema })
 	if len(events) == 0 {
 		return nil
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/operatorlog"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/private"
 	"github.com/doorward/doorward/pkg/secure"
@@ -44,7 +45,7 @@ func backUp(t *testing.T, dir string, options BackupOptions) string {
 func aBackupOfARunningProcessIsRestored(p *product) {
 	before, _ := p.send("POST", "/applications", `{"name":"Backed up"}`, 201)
 	var pair bytes.Buffer
-	if err := NewExportKeyPair(&pair); err != nil {
+	if err := NewExportKeyPair(env.New(nil), "", &pair); err != nil {
 		p.Fatal(err)
 	}
 	identity := filepath.Join(p.TempDir(), "identity")
@@ -63,7 +64,11 @@ func aBackupOfARunningProcessIsRestored(p *product) {
 	dir := filepath.Join(newFolder(p.T), "data")
 	p.refuses(made, dir, "", "--identity")
 	var out bytes.Buffer
-	if err := Restore(p.Context(), dataFolder(dir), filepath.Dir(made), identity, &out); err != nil {
+	restore := Change{Command: "restore", MakesDatabase: true}
+	err := Record(p.Context(), dataFolder(dir), restore, func(*operatorlog.Event) error {
+		return Restore(p.Context(), dataFolder(dir), filepath.Dir(made), identity, &out)
+	})
+	if err != nil {
 		p.Fatal(err)
 	}
 	if said := out.String(); !strings.HasPrefix(said, "restored 2") || !strings.HasSuffix(said, "Z: 1 tenants\n") {
@@ -78,6 +83,11 @@ func aBackupOfARunningProcessIsRestored(p *product) {
 	restored.stop()
 	doctor := examination{p.T, []string{"DOORWARD_DATA_DIR=" + dir, "PATH=" + os.Getenv("PATH")}}
 	doctor.wants(false, nil, "ok       backup")
+	out.Reset()
+	err = OperatorEvents(p.Context(), dataFolder(dir), "", "1h", false, &out)
+	if err != nil || !strings.HasSuffix(out.String(), " restore -\n") {
+		p.Errorf("the record of the restored folder is %q, %v", out.String(), err)
+	}
 }
 
 // recipientOf returns the public key in what doorward tenant key prints.
@@ -93,7 +103,9 @@ func recipientOf(t *testing.T, pair string) string {
 // refuses wants that a restore fails with some words, and leaves nothing.
 func (p *product) refuses(from, dir, identity, why string) {
 	p.Helper()
-	err := Restore(p.Context(), dataFolder(dir), from, identity, new(bytes.Buffer))
+	err := Record(p.Context(), dataFolder(dir), Change{Command: "restore", MakesDatabase: true}, func(*operatorlog.Event) error {
+		return Restore(p.Context(), dataFolder(dir), from, identity, new(bytes.Buffer))
+	})
 	if err == nil || !strings.Contains(err.Error(), why) || errors.Is(err, ErrUsage) {
 		p.Errorf("the restore returned %v, want %q", err, why)
 	}

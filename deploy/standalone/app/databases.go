@@ -61,34 +61,37 @@ func resolveDatabase(ctx context.Context, source *env.Source) (stop func() error
 	if namesADatabase(source) {
 		return stop, nil
 	}
-	data := folder{path: cfg.DataDir}
-	var secrets secretsFile
-	exists, err := data.readJSON("secrets.json", &secrets)
+	url, secrets, stop, err := startDatabase(ctx, cfg)
 	if err != nil {
 		return nil, err
-	}
-	if !exists {
-		return nil, usageError(fmt.Sprintf(
-			"%s is no data folder of standalone; set DOORWARD_DATA_DIR, or DATABASE_URL and DOORWARD_MASTER_KEY", cfg.DataDir))
-	}
-	dir := filepath.Join(cfg.DataDir, "postgres")
-	server, err := private.Start(ctx, private.Config{Dir: dir, Bin: cfg.PostgresBin, Durable: true})
-	var url string
-	switch {
-	case errors.Is(err, private.ErrRunning):
-		if url, err = private.Running(dir); err != nil {
-			return nil, err
-		}
-	case err != nil:
-		return nil, err
-	default:
-		url = server.URL(private.Database)
-		stop = func() error { return server.Stop(context.WithoutCancel(ctx)) }
 	}
 	source.SetDefault("DATABASE_URL", url)
 	source.SetDefault("DOORWARD_MASTER_KEY", secrets.Master)
 	source.SetDefault("DOORWARD_INTERNAL_SECRET", secrets.Internal)
 	return stop, nil
+}
+
+// startDatabase returns the address of the PostgreSQL of the data folder, which it starts where no process runs it, until
+// stop, and the secrets of the folder.
+func startDatabase(ctx context.Context, cfg Config) (url string, secrets secretsFile, stop func() error, err error) {
+	exists, err := (&folder{path: cfg.DataDir}).readJSON("secrets.json", &secrets)
+	if err != nil {
+		return "", secrets, nil, err
+	}
+	if !exists {
+		return "", secrets, nil, usageError(fmt.Sprintf(
+			"%s is no data folder of standalone; set DOORWARD_DATA_DIR, or DATABASE_URL and DOORWARD_MASTER_KEY", cfg.DataDir))
+	}
+	dir := filepath.Join(cfg.DataDir, "postgres")
+	server, err := private.Start(ctx, private.Config{Dir: dir, Bin: cfg.PostgresBin, Durable: true})
+	switch {
+	case errors.Is(err, private.ErrRunning):
+		url, err = private.Running(dir)
+		return url, secrets, func() error { return nil }, err
+	case err != nil:
+		return "", secrets, nil, err
+	}
+	return server.URL(private.Database), secrets, func() error { return server.Stop(context.WithoutCancel(ctx)) }, nil
 }
 
 // LoadWithDatabase returns what a subcommand reads of the source, with the database that it works on

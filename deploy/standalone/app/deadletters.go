@@ -21,6 +21,12 @@ func (s DeadLetterSelection) matches(letter outbox.DeadLetter) bool {
 // DeadLetterVariables declares what the commands for dead letters read.
 func DeadLetterVariables(source *env.Source) { source.Declare(new(outbox.Config)) }
 
+// ResolveVariables declares what ResolveDeadLetters, and its record, read.
+func ResolveVariables(source *env.Source) {
+	RecordVariables(source)
+	DeadLetterVariables(source)
+}
+
 // openInspector connects to Kafka.
 func openInspector(source *env.Source) (*outbox.Inspector, error) {
 	if err := resolveBroker(source); err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/doorward/doorward/deploy/standalone/sealed"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/backuprecord"
 	"github.com/doorward/doorward/pkg/events/outbox"
@@ -27,7 +28,7 @@ type clockDifference struct {
 func (d *doctor) databases(ctx context.Context, cfg doctorConfig) {
 	ring, _ := secure.ParseKeyring(cfg.MasterKey) // reported as configuration
 	for _, schema := range cfg.Databases.sealedSchemas() {
-		if schema.config.URL == "" {
+		if schema.Config.URL == "" {
 			continue // likewise
 		}
 		d.withTimeout(ctx, func(ctx context.Context) { d.database(ctx, schema, ring) })
@@ -47,14 +48,14 @@ func (d *doctor) databases(ctx context.Context, cfg doctorConfig) {
 
 // database checks the migrations of a schema, whether it can be written to, the outbox and the master key, and then
 // what only the schema of that service has.
-func (d *doctor) database(ctx context.Context, schema sealedSchema, ring *secure.Keyring) {
-	name := "database " + schema.config.Schema
-	state, err := pg.ReadMigrations(ctx, schema.config)
+func (d *doctor) database(ctx context.Context, schema sealed.Schema, ring *secure.Keyring) {
+	name := "database " + schema.Config.Schema
+	state, err := pg.ReadMigrations(ctx, schema.Config)
 	if err != nil {
 		d.add(name, "failed", "start PostgreSQL, or correct DATABASE_URL: docs/runbooks/database-not-writable.md", "%s", pg.Cause(err))
 		return
 	}
-	newer := state.NewerError(schema.config.Schema)
+	newer := state.NewerError(schema.Config.Schema)
 	switch {
 	case len(state.Pending) > 0:
 		d.add(name, "failed", "run doorward migrate", "the schema lacks %s", strings.Join(state.Pending, ", "))
@@ -63,28 +64,28 @@ func (d *doctor) database(ctx context.Context, schema sealedSchema, ring *secure
 		d.add(name, "failed", "run the release that has migrated it", "%v", newer)
 		return
 	}
-	db, err := pg.OpenWithoutMigrating(ctx, schema.config)
+	db, err := pg.OpenWithoutMigrating(ctx, schema.Config)
 	if err != nil {
 		d.add(name, "failed", "see what PostgreSQL logs", "%s", pg.Cause(err))
 		return
 	}
 	defer db.Close()
-	d.compareClock(ctx, db, schema.config.Schema)
+	d.compareClock(ctx, db, schema.Config.Schema)
 	if err := errors.Join(db.ProbeWrite(ctx, "doorward doctor"), db.CheckWrites(ctx)); err != nil {
 		d.add(name, "failed", "docs/runbooks/database-not-writable.md", "it cannot be written to: %s", pg.Cause(err))
 	} else {
-		d.outbox(ctx, db, schema.config.Schema, state)
+		d.outbox(ctx, db, schema.Config.Schema, state)
 	}
 	if ring != nil {
 		d.masterKey(ctx, db, schema, ring)
 	}
-	switch schema.config.Schema {
+	switch schema.Config.Schema {
 	case "directory":
-		d.samlCertificates(ctx, db, schema.config.Schema)
+		d.samlCertificates(ctx, db, schema.Config.Schema)
 		d.heldSyncs(ctx, db)
 		d.backup(ctx, db)
 	case "application":
-		d.samlCertificates(ctx, db, schema.config.Schema)
+		d.samlCertificates(ctx, db, schema.Config.Schema)
 		d.userAddresses(ctx, db)
 	case "idsite":
 		d.ownDomains(ctx, db)
@@ -133,9 +134,9 @@ func (d *doctor) outbox(ctx context.Context, db *pg.DB, schema string, state pg.
 }
 
 // masterKey checks the master keys against the canaries of the schema.
-func (d *doctor) masterKey(ctx context.Context, db *pg.DB, schema sealedSchema, ring *secure.Keyring) {
-	name := "master key " + schema.config.Schema
-	err := schema.verify(ctx, db, ring)
+func (d *doctor) masterKey(ctx context.Context, db *pg.DB, schema sealed.Schema, ring *secure.Keyring) {
+	name := "master key " + schema.Config.Schema
+	err := schema.Verify(ctx, db, ring)
 	switch {
 	case errors.Is(err, reseal.ErrMasterKey):
 		d.add(name, "failed", "set DOORWARD_MASTER_KEY to that of the services, or to that of the backup which was restored", "%v", err)

@@ -21,7 +21,7 @@ func RewindVariables(source *env.Source) {
 func RewindEvents(ctx context.Context, source *env.Source, to string, out io.Writer) (err error) {
 	at, err := time.Parse(time.RFC3339Nano, to)
 	if err != nil {
-		return fmt.Errorf("the time of the databases must be such as 2026-11-22T16:00:00Z: %w", err)
+		return usageError(fmt.Sprintf("--to %s: use a time such as 2026-11-22T16:00:00Z", to))
 	}
 	d, err := openDeployment(ctx, source)
 	if err != nil {
@@ -33,7 +33,7 @@ func RewindEvents(ctx context.Context, source *env.Source, to string, out io.Wri
 		return err
 	}
 	defer kafka.Close()
-	reread, skipped, err := kafka.Rewind(ctx, at, d.dbs)
+	reread, skipped, err := kafka.Rewind(ctx, at, d.DBs)
 	_, _ = fmt.Fprintf(out, "%d events are read again, %d are passed over\n", reread, skipped)
 	return err
 }

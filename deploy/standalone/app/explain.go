@@ -58,9 +58,9 @@ func Explain(ctx context.Context, source *env.Source, tenantName, applicationNam
 	if err := source.Err(); err != nil {
 		return err
 	}
-	ring, err := secure.ParseKeyring(cfg.MasterKey)
+	ring, err := parseMasterKey(cfg.MasterKey)
 	if err != nil {
-		return fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
+		return err
 	}
 	base := links.NewBase(cfg.BaseURL)
 	directories, err := pg.Open(ctx, directorystore.Config(cfg.Databases.Directory))

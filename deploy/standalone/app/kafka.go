@@ -40,8 +40,8 @@ func resolveBroker(source *env.Source) error {
 		return err
 	}
 	if !exists || namesADatabase(source) { // of another deployment
-		return fmt.Errorf("KAFKA_BROKERS is missing, and no standalone with a broker of its own runs on %s; set it, or DOORWARD_DATA_DIR",
-			cfg.DataDir)
+		return usageError(fmt.Sprintf(
+			"KAFKA_BROKERS is missing, and no standalone with a broker of its own runs on %s; set it, or DOORWARD_DATA_DIR", cfg.DataDir))
 	}
 	private.setVariables(source)
 	return nil

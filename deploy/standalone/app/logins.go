@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/apierr"
@@ -20,15 +21,6 @@ import (
 	application "github.com/doorward/doorward/services/application/store"
 	directory "github.com/doorward/doorward/services/directory/store"
 )
-
-// ErrUsage is in the error of a command that was called wrongly, whose exit status is 2.
-var ErrUsage = errors.New("usage")
-
-// usageError is an error with ErrUsage that says only what is wrong.
-type usageError string
-
-func (e usageError) Error() string        { return string(e) }
-func (e usageError) Is(target error) bool { return target == ErrUsage }
 
 // maxSince is how far back failed logins are kept.
 const maxSince = 30 * 24 * time.Hour
@@ -85,23 +77,9 @@ func Logins(ctx context.Context, source *env.Source, tenantName, login, since st
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	tenant, accounts, err := accountsOfLogin(ctx, cfg.Directory, tenantName, login)
+	lines, err := cfg.failedLogins(ctx, tenantName, login, time.Now().Add(-within))
 	if err != nil {
 		return err
-	}
-	db, err := pg.Open(ctx, application.Config(cfg.Application))
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	failed, err := application.New(db, time.Now).FailedLogins(caller.WithTenant(ctx, tenant), tenant, accounts, time.Now().Add(-within))
-	if err != nil {
-		return err
-	}
-	lines := make([]loginLine, len(failed))
-	for i, f := range failed {
-		lines[i] = loginLine{f.At.UTC(), f.Code, f.LoginLimit, f.Until, f.Times, f.ApplicationID.String(), f.DirectoryID.String(),
-			f.AccountID.String(), f.Address, f.RequestID}
 	}
 	if asJSON {
 		return writeJSON(out, lines)
@@ -111,28 +89,89 @@ func Logins(ctx context.Context, source *env.Source, tenantName, login, since st
 		if l.Limit != nil && l.Until != nil {
 			limit, until = *l.Limit, l.Until.UTC().Format(time.RFC3339)
 		}
-		_, _ = fmt.Fprintln(out, l.At.Format(time.RFC3339), l.Code, limit, until, l.Application, cmp.Or(l.Address, "-"), cmp.Or(l.RequestID, "-"))
+		_, _ = fmt.Fprintln(out, l.At.Format(time.RFC3339), l.Code, limit, until, word(l.Application),
+			cmp.Or(l.Address, "-"), cmp.Or(l.RequestID, "-"))
 	}
 	return nil
 }
 
-// accountsOfLogin returns the tenant with a key or an id, and its accounts with a login name.
-func accountsOfLogin(ctx context.Context, url secure.Secret, tenantName, login string) (tenant id.ID, accounts []id.ID, err error) {
-	db, err := pg.Open(ctx, directory.Config(url))
+// failedLogins returns the failed logins since a time of the accounts of a tenant that have a login name.
+func (cfg loginsConfig) failedLogins(ctx context.Context, tenantName, login string, since time.Time) ([]loginLine, error) {
+	directories, err := pg.Open(ctx, directory.Config(cfg.Directory))
 	if err != nil {
-		return tenant, nil, err
+		return nil, err
 	}
-	defer db.Close()
-	data := directory.New(db, time.Now)
-	found, err := findTenant(ctx, data, tenantName)
+	defer directories.Close()
+	applications, err := pg.Open(ctx, application.Config(cfg.Application))
 	if err != nil {
-		return tenant, nil, err
+		return nil, err
 	}
-	accounts, err = data.AccountsOfLogin(caller.WithTenant(ctx, found.ID), found.ID, login)
+	defer applications.Close()
+	stores, mappings := directory.New(directories, time.Now), application.New(applications, time.Now)
+	tenant, err := findTenant(ctx, stores, tenantName)
+	if err != nil {
+		return nil, err
+	}
+	ctx = caller.WithTenant(ctx, tenant.ID)
+	accounts, err := stores.AccountsOfLogin(ctx, tenant.ID, login)
 	if err == nil && len(accounts) == 0 {
 		err = fmt.Errorf("no account of the tenant %s has the login name %q", tenantName, login)
 	}
-	return found.ID, accounts, err
+	if err != nil {
+		return nil, err
+	}
+	failed, err := mappings.FailedLogins(ctx, tenant.ID, accounts, since)
+	if err != nil {
+		return nil, err
+	}
+	directoryNames := names{of: func(of id.ID) (string, error) {
+		found, err := stores.Directory(ctx, tenant.ID, of)
+		return found.Name, err
+	}}
+	applicationNames := names{of: func(of id.ID) (string, error) {
+		found, err := mappings.Application(ctx, tenant.ID, of)
+		return found.Name, err
+	}}
+	lines := make([]loginLine, len(failed))
+	for i, f := range failed {
+		lines[i] = loginLine{f.At.UTC(), f.Code, f.LoginLimit, f.Until, f.Times, applicationNames.name(f.ApplicationID),
+			directoryNames.name(f.DirectoryID), f.AccountID.String(), f.Address, f.RequestID}
+	}
+	return lines, errors.Join(applicationNames.err, directoryNames.err)
+}
+
+// names are the names of resources, each read once.
+type names struct {
+	of   func(id.ID) (string, error)
+	read map[id.ID]string
+	err  error
+}
+
+// name returns the name of a resource, or the id of one that is deleted.
+func (n *names) name(of id.ID) string {
+	if name, ok := n.read[of]; ok {
+		return name
+	}
+	name, err := n.of(of)
+	switch {
+	case errors.Is(err, apierr.NotFound):
+		name = of.String()
+	case err != nil:
+		n.err = err
+	}
+	if n.read == nil {
+		n.read = map[id.ID]string{}
+	}
+	n.read[of] = name
+	return name
+}
+
+// word returns a name as one word of a line: in quotes where it has a space.
+func word(name string) string {
+	if strings.ContainsFunc(name, unicode.IsSpace) {
+		return strconv.Quote(name)
+	}
+	return name
 }
 
 // findTenant returns the tenant with a key or an id.

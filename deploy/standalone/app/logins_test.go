@@ -42,6 +42,9 @@ func failedLoginsAreFoundAndExplained(p *product) {
 		return env.New([]string{"DOORWARD_DATA_DIR=" + p.dir, "PATH=" + os.Getenv("PATH")})
 	}
 
+	named, _ := p.send("GET", strings.TrimPrefix(application, p.key.BaseURL), "", 200)
+	name, _ := named["name"].(string)
+
 	var lines []loginLine
 	for deadline := time.Now().Add(30 * time.Second); len(lines) < 21; { // until the worker has recorded them
 		var out bytes.Buffer
@@ -60,8 +63,8 @@ func failedLoginsAreFoundAndExplained(p *product) {
 		if line.Limit != nil && *line.Limit == "LOGIN_AND_ADDRESS" && line.Until != nil && line.Code == 429 {
 			limits++
 		}
-		if line.RequestID == "" || !strings.HasSuffix(application, line.Application) {
-			p.Errorf("a failed login is %+v", line)
+		if line.RequestID == "" || line.Application != name || line.Directory == "" || len(line.Directory) == len(line.Account) {
+			p.Errorf("a failed login is %+v, want it at the application %q", line, name)
 		}
 	}
 	if limits != 1 {
@@ -69,7 +72,7 @@ func failedLoginsAreFoundAndExplained(p *product) {
 	}
 	var text bytes.Buffer
 	if err := Logins(p.Context(), source(), key, email, "1h", false, &text); err != nil || strings.Count(text.String(), "\n") != len(lines) ||
-		!strings.Contains(text.String(), " 429 LOGIN_AND_ADDRESS ") {
+		!strings.Contains(text.String(), " 429 LOGIN_AND_ADDRESS ") || !strings.Contains(text.String(), " 7100 - - "+word(name)+" ") {
 		p.Errorf("the lines are, %v,\n%s", err, text.String())
 	}
 	for what, err := range map[string]error{

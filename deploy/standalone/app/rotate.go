@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -10,10 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/doorward/doorward/deploy/standalone/sealed"
 	"github.com/doorward/doorward/pkg/env"
-	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
-	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/secure"
 	application "github.com/doorward/doorward/services/application/app"
 	directory "github.com/doorward/doorward/services/directory/app"
@@ -32,76 +30,13 @@ type rotateConfig struct {
 // RotateVariables declares what RotateKeys reads.
 func RotateVariables(source *env.Source) { source.Declare(new(rotateConfig)) }
 
-// sealedSchema is the schema of a service with its sealed columns: those whose values are
-// encrypted under the master key.
-type sealedSchema struct {
-	config    pg.Config
-	verify    func(context.Context, *pg.DB, *secure.Keyring) error          // that the master key is theirs
-	ensure    func(context.Context, *pg.DB, *secure.Keyring) error          // likewise, and adds canaries
-	remaining func(context.Context, *pg.DB, *secure.Keyring) (int64, error) // values under a former master key
-	reseal    func(ctx context.Context, db *pg.DB, ring *secure.Keyring, report func(done int64)) error
-
-	columns map[[2]string]sealedColumn // by table and column
-}
-
-// sealedColumn is a column of sealed values. A value is sealed for a purpose, which follows
-// from the id of its row: the text, as PostgreSQL writes it, of the column idColumn.
-type sealedColumn struct {
-	idColumn string
-	purpose  func(id string) (string, error)
-}
-
-func newSealedSchema[K any](config pg.Config, columns []secure.SealedColumn[K]) sealedSchema {
-	byName := map[[2]string]sealedColumn{}
-	for _, c := range columns {
-		byName[[2]string{c.Table, c.Column}] = sealedColumn{idColumn: c.Key, purpose: func(text string) (string, error) {
-			var rowID K
-			switch to := any(&rowID).(type) {
-			case *string:
-				*to = text
-			case *id.ID:
-				if err := readUUID(text, to); err != nil {
-					return "", err
-				}
-			}
-			return c.Purpose(rowID), nil
-		}}
-	}
-	return sealedSchema{
-		config: config, columns: byName,
-		verify: func(ctx context.Context, db *pg.DB, ring *secure.Keyring) error {
-			_, err := reseal.VerifyMasterKey(ctx, db, ring, columns...)
-			return err
-		},
-		ensure: func(ctx context.Context, db *pg.DB, ring *secure.Keyring) error {
-			return reseal.EnsureCanaries(ctx, db, ring, columns...)
-		},
-		remaining: func(ctx context.Context, db *pg.DB, ring *secure.Keyring) (int64, error) {
-			return reseal.Remaining(ctx, db, ring, columns...)
-		},
-		reseal: func(ctx context.Context, db *pg.DB, ring *secure.Keyring, report func(int64)) error {
-			return reseal.All(ctx, db, ring, report, columns...)
-		},
-	}
-}
-
-// readUUID reads an id as PostgreSQL writes it.
-func readUUID(text string, into *id.ID) error {
-	raw, err := hex.DecodeString(strings.ReplaceAll(text, "-", ""))
-	if err != nil || len(raw) != len(into) {
-		return fmt.Errorf("%q is no UUID", text)
-	}
-	copy(into[:], raw)
-	return nil
-}
-
 // sealedSchemas returns the schemas of all services.
-func (d databases) sealedSchemas() []sealedSchema {
+func (d databases) sealedSchemas() []sealed.Schema {
 	configs := d.configs()
-	return []sealedSchema{
-		newSealedSchema(configs[0], directory.Sealed), newSealedSchema(configs[1], application.Sealed),
-		newSealedSchema(configs[2], oauth.Sealed), newSealedSchema(configs[3], mfa.Sealed),
-		newSealedSchema(configs[4], notification.Sealed), newSealedSchema(configs[5], idsite.Sealed),
+	return []sealed.Schema{
+		sealed.NewSchema(configs[0], directory.Sealed), sealed.NewSchema(configs[1], application.Sealed),
+		sealed.NewSchema(configs[2], oauth.Sealed), sealed.NewSchema(configs[3], mfa.Sealed),
+		sealed.NewSchema(configs[4], notification.Sealed), sealed.NewSchema(configs[5], idsite.Sealed),
 	}
 }
 
@@ -129,9 +64,9 @@ func RotateKeys(ctx context.Context, source *env.Source, out io.Writer) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	ring, err := secure.ParseKeyring(cfg.MasterKey)
+	ring, err := parseMasterKey(cfg.MasterKey)
 	if err != nil {
-		return fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
+		return err
 	}
 	var dbs []*pg.DB
 	defer func() {
@@ -143,18 +78,18 @@ func RotateKeys(ctx context.Context, source *env.Source, out io.Writer) (err err
 	remaining := make([]int64, len(schemas))
 	countRemaining := func() (total int64, err error) {
 		for i, schema := range schemas {
-			if err := schema.ensure(ctx, dbs[i], ring); err != nil {
-				return 0, fmt.Errorf("%s: %w", schema.config.Schema, err)
+			if err := schema.Ensure(ctx, dbs[i], ring); err != nil {
+				return 0, fmt.Errorf("%s: %w", schema.Config.Schema, err)
 			}
-			if remaining[i], err = schema.remaining(ctx, dbs[i], ring); err != nil {
-				return 0, fmt.Errorf("%s: %w", schema.config.Schema, err)
+			if remaining[i], err = schema.Remaining(ctx, dbs[i], ring); err != nil {
+				return 0, fmt.Errorf("%s: %w", schema.Config.Schema, err)
 			}
 			total += remaining[i]
 		}
 		return total, nil
 	}
 	for _, schema := range schemas {
-		db, err := pg.Open(ctx, schema.config)
+		db, err := pg.Open(ctx, schema.Config)
 		if err != nil {
 			return err
 		}
@@ -174,11 +109,11 @@ func RotateKeys(ctx context.Context, source *env.Source, out io.Writer) (err err
 	}
 	for i, schema := range schemas {
 		expected := remaining[i]
-		err := schema.reseal(ctx, dbs[i], ring, func(done int64) {
-			_, _ = fmt.Fprintf(out, "%s: %d of %d\n", schema.config.Schema, done, max(done, expected))
+		err := schema.Reseal(ctx, dbs[i], ring, func(done int64) {
+			_, _ = fmt.Fprintf(out, "%s: %d of %d\n", schema.Config.Schema, done, max(done, expected))
 		})
 		if err != nil {
-			return fmt.Errorf("%s: %w; run the command again to go on", schema.config.Schema, err)
+			return fmt.Errorf("%s: %w; run the command again to go on", schema.Config.Schema, err)
 		}
 	}
 	if total, err = countRemaining(); err != nil {

@@ -2,17 +2,18 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
+	"io"
 	"strings"
 
-	"github.com/doorward/doorward/pkg/apierr"
+	"filippo.io/age"
+
+	"github.com/doorward/doorward/deploy/standalone/tenantmove"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/operatorlog"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
 	directory "github.com/doorward/doorward/services/directory/store"
@@ -21,82 +22,15 @@ import (
 // TenantVariables declares what ExportTenant and ImportTenant read.
 func TenantVariables(source *env.Source) { RotateVariables(source) }
 
-// manifest lists the tables and files of an export, in the order in which they are
-// imported. It is the file progress.json as long as the export is incomplete, and
-// manifest.json, which is signed (tenantsignature.go), after that.
-type manifest struct {
-	Format int              `json:"format"`
-	Tenant string           `json:"tenant"` // UUID
-	Key    string           `json:"key"`    // tenant key, such as clever-otter
-	Tables []*exportedTable `json:"tables"`
-
-	raw []byte // the file that it was read from
-}
-
-const (
-	manifestFormat = 2
-	manifestFile   = "manifest.json"
-	progressFile   = "progress.json"
-)
-
-// exportedTable is a table of a service, and the files that hold the rows of the
-// tenant: JSON objects, one a line.
-type exportedTable struct {
-	Schema  string          `json:"schema"`
-	Table   string          `json:"table"`
-	Columns []string        `json:"columns"`
-	Rows    int             `json:"rows"`
-	Files   []exportedFile  `json:"files"`
-	Last    json.RawMessage `json:"last,omitempty"` // primary key of the last exported row, as long as the table is incomplete
-	Done    bool            `json:"done"`
-}
-
-// exportedFile is a file of an export, and the SHA-256 of its bytes as they are in the
-// folder, in hexadecimal digits.
-type exportedFile struct {
-	Name   string `json:"name"`
-	SHA256 string `json:"sha256"`
-}
-
-// name is the table's name with its schema.
-func (t *exportedTable) name() string { return t.Schema + "." + t.Table }
-
-// excludedTables are tables that an export leaves out, with the reason: their rows are no
-// resources and have no use in another deployment.
-var excludedTables = map[string]string{
-	"outbox":                             "events that are not yet sent to the consumers of this deployment",
-	"seen_events":                        "events that this deployment has handled",
-	"directory.agent_checks":             "password checks that logins wait for",
-	"application.missing_user_addresses": "what doorward doctor warns of; the next login records it again",
-	"application.failed_logins":          "what doorward logins shows; the audit log of the former deployment has them",
-	"application.login_counters":         "counters of failed logins (lockout); their ids come from a secret of the deployment",
-	"notification.deliveries":            "mails and text messages, which this deployment sends",
-	"idsite.login_flows":                 "logins of browsers that have a cookie of this deployment",
-	"idsite.provider_logins":             "logins of browsers that have a cookie of this deployment",
-}
-
-// importedLast are the tables whose rows make a tenant reachable, imported after all other
-// tables.
-var importedLast = []string{"application.dns_label_routes", "idsite.id_site_domains", "idsite.id_sites",
-	"oauth.api_key_routes"}
-
-// primaryKeyWithoutTenant returns the columns of the primary key but for tenant_id: they
-// identify a row among those of one tenant.
-func primaryKeyWithoutTenant(t pg.TenantTable) []string {
-	return slices.DeleteFunc(slices.Clone(t.Primary), func(column string) bool { return column == "tenant_id" })
-}
-
 // deploymentData is the databases of all services, and the master keys under which values
 // in them are sealed.
 type deploymentData struct {
-	ring    *secure.Keyring
-	schemas []sealedSchema
-	dbs     map[string]*pg.DB // by schema
-	stop    func() error
+	tenantmove.Deployment
+	stop func() error
 }
 
 func openDeployment(ctx context.Context, source *env.Source) (d *deploymentData, err error) {
-	d = &deploymentData{dbs: map[string]*pg.DB{}}
+	d = &deploymentData{Deployment: tenantmove.Deployment{DBs: map[string]*pg.DB{}}}
 	if d.stop, err = resolveDatabase(ctx, source); err != nil {
 		return nil, err
 	}
@@ -104,18 +38,16 @@ func openDeployment(ctx context.Context, source *env.Source) (d *deploymentData,
 	source.Load(&cfg)
 	err = source.Err()
 	if err == nil {
-		if d.ring, err = secure.ParseKeyring(cfg.MasterKey); err != nil {
-			err = fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
-		}
+		d.Ring, err = parseMasterKey(cfg.MasterKey)
 	}
 	if err == nil {
-		d.schemas = cfg.Databases.sealedSchemas()
-		for _, schema := range d.schemas {
+		d.Schemas = cfg.Databases.sealedSchemas()
+		for _, schema := range d.Schemas {
 			var db *pg.DB
-			if db, err = pg.Open(ctx, schema.config); err != nil {
+			if db, err = pg.Open(ctx, schema.Config); err != nil {
 				break
 			}
-			d.dbs[schema.config.Schema] = db
+			d.DBs[schema.Config.Schema] = db
 		}
 	}
 	if err != nil {
@@ -125,76 +57,77 @@ func openDeployment(ctx context.Context, source *env.Source) (d *deploymentData,
 }
 
 func (d *deploymentData) close() error {
-	for _, db := range d.dbs {
+	for _, db := range d.DBs {
 		db.Close()
 	}
 	return d.stop()
 }
 
-// tenantByKey returns the id of the tenant with a tenant key, such as clever-otter.
-func (d *deploymentData) tenantByKey(ctx context.Context, tenantKey string) (id.ID, error) {
-	tenant, err := directory.New(d.dbs["directory"], nil).TenantByKey(ctx, tenantKey)
-	if errors.Is(err, apierr.NotFound) {
-		return id.ID{}, fmt.Errorf("no tenant has the key %q", tenantKey)
-	}
-	return tenant.ID, err
+// findTenant returns the tenant with a key, such as clever-otter, or an id.
+func (d *deploymentData) findTenant(ctx context.Context, name string) (directoryapi.Tenant, error) {
+	return findTenant(ctx, directory.New(d.DBs["directory"], nil), name)
 }
 
-// schema returns the schema of a service by its name.
-func (d *deploymentData) schema(name string) sealedSchema {
-	for _, s := range d.schemas {
-		if s.config.Schema == name {
-			return s
-		}
-	}
-	return sealedSchema{}
-}
-
-// columnList quotes columns for a statement, each with a prefix such as "t.".
-func columnList(prefix string, columns []string) string {
-	parts := make([]string, len(columns))
-	for i, c := range columns {
-		parts[i] = prefix + `"` + c + `"`
-	}
-	return strings.Join(parts, ", ")
-}
-
-// readManifest reads a manifest.
-func readManifest(path string) (m manifest, exists bool, err error) {
-	raw, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return m, false, nil
-	}
+// NewExportKeyPair writes a new age key pair for exports: the identity file, which is the
+// private key for ImportTenant, with the public key for ExportTenant in a comment. For recipients
+// (secretRecipients) it writes JSON instead, with that file encrypted.
+func NewExportKeyPair(source *env.Source, recipients string, out io.Writer) error {
+	sealedFor, err := secretRecipients(source, recipients)
 	if err != nil {
-		return m, false, err
-	}
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return m, false, fmt.Errorf("read %s: %w", path, err)
-	}
-	if m.Format != manifestFormat {
-		return m, false, fmt.Errorf("%s has the format %d; this command knows %d", path, m.Format, manifestFormat)
-	}
-	m.raw = raw
-	return m, true, nil
-}
-
-// encode returns a manifest as the content of its file.
-func (m *manifest) encode() ([]byte, error) {
-	raw, err := json.MarshalIndent(m, "", "  ")
-	return append(raw, '\n'), err
-}
-
-// writeFile replaces a file of a folder atomically.
-func writeFile(folder, name string, content []byte) error {
-	part := filepath.Join(folder, name+".part")
-	if err := os.WriteFile(part, content, 0o600); err != nil {
 		return err
 	}
-	return os.Rename(part, filepath.Join(folder, name))
+	pair, err := age.GenerateX25519Identity()
+	if err != nil {
+		return err
+	}
+	identity := fmt.Sprintf("# public key: %s\n%s\n", pair.Recipient(), pair)
+	if len(sealedFor) == 0 {
+		_, err = io.WriteString(out, identity)
+		return err
+	}
+	member, text, err := printedSecret(secure.Secret(identity), sealedFor)
+	if err != nil {
+		return err
+	}
+	return writeJSON(out, map[string]string{"publicKey": pair.Recipient().String(), member: text})
 }
 
-// tenantID returns the id of the manifest's tenant.
-func (m *manifest) tenantID() (tenant id.ID, err error) {
-	err = readUUID(m.Tenant, &tenant)
-	return tenant, err
+// ExportTenant writes all resources of the tenant with a key or an id into a folder, encrypted for the recipients, and
+// signed (tenantmove.Export). It sets the tenant of the event.
+func ExportTenant(
+	ctx context.Context, source *env.Source, tenantName, recipients, folder string, e *operatorlog.Event, out io.Writer,
+) (err error) {
+	to, err := parseRecipients(recipients)
+	if err != nil {
+		return err
+	}
+	d, err := openDeployment(ctx, source)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	tenant, err := d.findTenant(ctx, tenantName)
+	if err != nil {
+		return err
+	}
+	e.Tenant = &tenant.ID
+	return tenantmove.Export(ctx, d.Deployment, tenant, to, folder, out)
+}
+
+// ImportTenant adds the tenant of a folder that ExportTenant has filled to this deployment (tenantmove.Import). It sets
+// the tenant of the event.
+func ImportTenant(
+	ctx context.Context, source *env.Source, folder, identities, signer string, e *operatorlog.Event, out io.Writer,
+) (err error) {
+	privateKeys, err := age.ParseIdentities(strings.NewReader(identities))
+	if err != nil {
+		return fmt.Errorf("read the identity, a private key of age: %w", err)
+	}
+	d, err := openDeployment(ctx, source)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	found := func(tenant id.ID) { e.Tenant = &tenant }
+	return tenantmove.Import(ctx, d.Deployment, folder, privateKeys, signer, found, out)
 }

@@ -16,9 +16,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/doorward/doorward/deploy/standalone/tenantmove"
 	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/operatorlog"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/pgtest"
+	"github.com/doorward/doorward/pkg/reseal"
+	"github.com/doorward/doorward/pkg/secure"
 )
 
 // interrupted cancels a context after some lines of progress.
@@ -68,7 +72,7 @@ func TestATenantMovesToAnotherDeployment(t *testing.T) {
 	}
 
 	var pair bytes.Buffer
-	if err := NewExportKeyPair(&pair); err != nil {
+	if err := NewExportKeyPair(env.New(nil), "", &pair); err != nil {
 		t.Fatal(err)
 	}
 	comment, _, _ := strings.Cut(pair.String(), "\n")
@@ -80,7 +84,7 @@ func TestATenantMovesToAnotherDeployment(t *testing.T) {
 	}
 	var signer string
 	inPieces(t, func(ctx context.Context, out *interrupted) error {
-		err := ExportTenant(ctx, source(from), key, recipient, folder, out)
+		err := ExportTenant(ctx, source(from), key, recipient, folder, new(operatorlog.Event), out)
 		_, signer, _ = strings.Cut(strings.TrimSpace(out.String()), "signed with the key ")
 		return err
 	})
@@ -89,15 +93,15 @@ func TestATenantMovesToAnotherDeployment(t *testing.T) {
 			t.Errorf("%q is readable in %v", secret, found)
 		}
 	}
-	if err := ExportTenant(t.Context(), source(from), key, recipient, folder, new(bytes.Buffer)); err == nil {
+	if err := ExportTenant(t.Context(), source(from), key, recipient, folder, new(operatorlog.Event), new(bytes.Buffer)); err == nil {
 		t.Error("a complete export is written over")
 	}
 	var other bytes.Buffer
-	if err := errors.Join(NewExportKeyPair(&other), os.Mkdir(filepath.Join(t.TempDir(), "none"), 0o700)); err != nil {
+	if err := errors.Join(NewExportKeyPair(env.New(nil), "", &other), os.Mkdir(filepath.Join(t.TempDir(), "none"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	into := func(identity, signer string) error {
-		return ImportTenant(t.Context(), source(to), folder, identity, signer, new(bytes.Buffer))
+		return ImportTenant(t.Context(), source(to), folder, identity, signer, new(operatorlog.Event), new(bytes.Buffer))
 	}
 	if err := into(other.String(), signer); err == nil {
 		t.Error("another private key opens the export")
@@ -109,17 +113,22 @@ func TestATenantMovesToAnotherDeployment(t *testing.T) {
 		}
 	}
 	refusesChangedFiles(t, folder, func() error { return into(pair.String(), signer) })
+	otherKey := dataFolder(to.dir, "DOORWARD_MASTER_KEY="+secure.NewMasterKey("k1").Reveal())
+	err := ImportTenant(t.Context(), otherKey, folder, pair.String(), signer, new(operatorlog.Event), new(bytes.Buffer))
+	if !errors.Is(err, reseal.ErrMasterKey) {
+		t.Errorf("an import under another master key: %v", err)
+	}
 	if hasTenant(t, source(to), key) {
 		t.Error("an import that was refused has made the tenant")
 	}
 	inPieces(t, func(ctx context.Context, out *interrupted) error {
-		return ImportTenant(ctx, source(to), folder, pair.String(), signer, out)
+		return ImportTenant(ctx, source(to), folder, pair.String(), signer, new(operatorlog.Event), out)
 	})
 	if err := into(pair.String(), signer); err == nil || !strings.Contains(err.Error(), "in this deployment") {
 		t.Errorf("a second import: %v", err)
 	}
 	// The deployment that has signed the export needs no public key, and holds the tenant.
-	err := ImportTenant(t.Context(), source(from), folder, pair.String(), "", new(bytes.Buffer))
+	err = ImportTenant(t.Context(), source(from), folder, pair.String(), "", new(operatorlog.Event), new(bytes.Buffer))
 	if err == nil || !strings.Contains(err.Error(), "in this deployment") {
 		t.Errorf("an import by the deployment that has signed the export: %v", err)
 	}
@@ -189,7 +198,7 @@ func hasTenant(t *testing.T, source *env.Source, key string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = d.tenantByKey(t.Context(), key)
+	_, err = d.findTenant(t.Context(), key)
 	if err := d.close(); err != nil {
 		t.Error(err)
 	}
@@ -223,23 +232,23 @@ func sameRows(t *testing.T, from, to *env.Source, key string) {
 				t.Error(err)
 			}
 		}()
-		tenant, err := d.tenantByKey(t.Context(), key)
+		tenant, err := d.findTenant(t.Context(), key)
 		if err != nil {
 			t.Fatal(err)
 		}
 		rows := map[string][]string{}
-		for _, schema := range d.schemas {
-			db := d.dbs[schema.config.Schema]
+		for _, schema := range d.Schemas {
+			db := d.DBs[schema.Config.Schema]
 			tables, err := db.TenantTables(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, table := range tables {
-				name := schema.config.Schema + "." + table.Name
-				if excludedTables[table.Name] != "" || excludedTables[name] != "" {
+				name := schema.Config.Schema + "." + table.Name
+				if tenantmove.Excluded[table.Name] != "" || tenantmove.Excluded[name] != "" {
 					continue
 				}
-				lines, err := pg.Values[string](t.Context(), db, `SELECT row_to_json(t)::text FROM "`+table.Name+`" t WHERE tenant_id = $1`, tenant)
+				lines, err := pg.Values[string](t.Context(), db, `SELECT row_to_json(t)::text FROM "`+table.Name+`" t WHERE tenant_id = $1`, tenant.ID)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -248,12 +257,12 @@ func sameRows(t *testing.T, from, to *env.Source, key string) {
 					if err := json.Unmarshal([]byte(line), &row); err != nil {
 						t.Fatal(err)
 					}
-					if _, err := convertSealed(schema, table.Name, row, func(value, purpose string) (string, error) {
+					if _, err := schema.Convert(table.Name, row, func(value, purpose string) (string, error) {
 						var sealed []byte
 						if _, err := fmt.Sscanf(value, `\x%x`, &sealed); err != nil {
 							return "", err
 						}
-						plain, err := d.ring.Open(sealed, purpose)
+						plain, err := d.Ring.Open(sealed, purpose)
 						return plain.Reveal(), err
 					}); err != nil {
 						t.Errorf("%s: %v", name, err)
@@ -280,19 +289,19 @@ func TestAnExportKnowsEverySealedColumn(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t, migrated)
 	for _, schema := range allInOneDatabase(url).sealedSchemas() {
-		db, err := pg.Open(t.Context(), schema.config)
+		db, err := pg.Open(t.Context(), schema.Config)
 		if err != nil {
 			t.Fatal(err)
 		}
 		tables, err := db.TenantTables(t.Context())
 		if err != nil || len(tables) < 4 {
-			t.Fatalf("%s has %d tables, %v", schema.config.Schema, len(tables), err)
+			t.Fatalf("%s has %d tables, %v", schema.Config.Schema, len(tables), err)
 		}
 		for _, table := range tables {
-			name := schema.config.Schema + "." + table.Name
+			name := schema.Config.Schema + "." + table.Name
 			for _, column := range table.Columns {
-				_, known := schema.columns[[2]string{table.Name, column}]
-				if strings.HasSuffix(column, "_sealed") && !known && excludedTables[name] == "" {
+				known := schema.IsSealed(table.Name, column)
+				if strings.HasSuffix(column, "_sealed") && !known && tenantmove.Excluded[name] == "" {
 					t.Errorf("%s.%s would be exported under the master key", name, column)
 				}
 			}

@@ -111,11 +111,7 @@ func changeTenantStatus(ctx context.Context, source *env.Source, tenantName stri
 // recordRefused records a command that has changed nothing.
 func recordRefused(ctx context.Context, db *pg.DB, e operatorlog.Event) error {
 	e.Outcome = operatorlog.Refused
-	if err := operatorlog.Record(ctx, db, e); err != nil {
-		return fmt.Errorf("record the command: %w", err)
-	}
-	operatorlog.Audit(ctx, e)
-	return nil
+	return record(ctx, db, e)
 }
 
 // OperatorEvents writes what operators have done by commands to out, the newest first: of the tenant with a key or an

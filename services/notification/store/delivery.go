@@ -46,7 +46,8 @@ type Delivery struct {
 	ClientID      id.ID  // of a logout
 	SessionID     id.ID  // of a logout: the claim sid
 	Number        string // of a text message, E.164, until the delivery is done
-	// of a text message, with the placeholder of the code, or the type of a factor, until the delivery is done
+	// of a text message, with the placeholder of the code, or the type of a factor, or what a mail says of an
+	// administrator's key, until the delivery is done
 	Message     string
 	TokenSealed []byte            // the token of a mail or the code of a text message, until the delivery is done
 	ExpiresAt   *time.Time        // of a text message: when its code expires

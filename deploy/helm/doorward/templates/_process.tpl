@@ -152,6 +152,9 @@ OTEL_EXPORTER_OTLP_ENDPOINT: {{ $v.monitoring.tracesEndpoint | quote }}
 DOORWARD_{{ upper . }}_URL: "{{ ternary "https" "http" (ne $v.internalTLS.secret "") }}://{{ $.root.Release.Name }}-{{ . }}:8080"
 {{- end }}
 {{- end }}
+{{- if eq .process "toolbox" }}
+DOORWARD_OPERATOR: {{ $v.toolbox.operator | quote }}
+{{- end }}
 {{- if has "kafka" $servers }}
 KAFKA_BROKERS: {{ required "kafka.brokers is empty: name at least one, host:port" (join "," $v.kafka.brokers) | quote }}
 KAFKA_TLS: {{ $v.kafka.tls | quote }}

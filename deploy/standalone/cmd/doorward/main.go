@@ -7,7 +7,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/doorward/doorward/deploy/standalone/app"
 	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/pkg/operatorlog"
 	"github.com/doorward/doorward/pkg/run"
 	"github.com/doorward/doorward/pkg/telemetry"
 )
@@ -24,23 +24,11 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	root := commands()
 	if len(os.Args) == 1 || os.Args[1][0] == '-' {
 		stop()
 		run.Main("doorward", app.About, app.FromEnv, app.Run)
 	}
-	if err := root.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "doorward:", err)
-		os.Exit(exitStatus(err))
-	}
-}
-
-// exitStatus returns the exit status of a command that failed.
-func exitStatus(err error) int {
-	if errors.Is(err, app.ErrUsage) {
-		return 2
-	}
-	return 1
+	os.Exit(execute(ctx, commands(), os.Stderr))
 }
 
 // source is the environment, which the subcommands read.
@@ -138,29 +126,32 @@ func deadLetters() *cobra.Command {
 	parent := &cobra.Command{Use: "deadletters", Short: "events that could not be handled"}
 	var selection app.DeadLetterSelection
 	var all bool
-	add := func(name, short string, run func(*cobra.Command) error) *cobra.Command {
-		command := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs,
-			RunE: func(c *cobra.Command, _ []string) error { return run(c) }}
+	add := func(name, short string, variables func(*env.Source)) *cobra.Command {
+		command := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs}
 		command.Flags().StringVar(&selection.Topic, "topic", "", "of this topic only, such as doorward.directory")
 		command.Flags().StringVar(&selection.Group, "group", "", "of this consumer group only, such as doorward.notification")
 		command.Flags().StringVar(&selection.ID, "id", "", "the event with this id only")
-		parent.AddCommand(withVariables(command, app.DeadLetterVariables))
+		parent.AddCommand(withVariables(command, variables))
 		return command
 	}
-	resolve := func(retry bool) func(*cobra.Command) error {
-		return func(c *cobra.Command) error {
-			if (selection == app.DeadLetterSelection{}) && !all {
-				return errors.New("choose by --topic, --group or --id, or say --all")
-			}
-			return app.ResolveDeadLetters(c.Context(), source, retry, selection, c.OutOrStdout())
-		}
-	}
-	add("list", "list them, one JSON object a line", func(c *cobra.Command) error {
+	add("list", "list them, one JSON object a line", app.DeadLetterVariables).RunE = func(c *cobra.Command, _ []string) error {
 		return app.ListDeadLetters(c.Context(), source, selection, c.OutOrStdout())
-	})
-	add("retry", "send them to their consumers again", resolve(true)).Flags().BoolVar(&all, "all", false, "all of them")
-	add("drop", "remove them from the list without a retry", resolve(false)).Flags().BoolVar(&all, "all", false,
-		"all of them")
+	}
+	resolve := func(name, short string, retry bool) {
+		command := add(name, short, app.ResolveVariables)
+		command.Flags().BoolVar(&all, "all", false, "all of them")
+		command.PreRunE = func(*cobra.Command, []string) error {
+			if (selection == app.DeadLetterSelection{}) && !all {
+				return fmt.Errorf("%w: choose by --topic, --group or --id, or say --all", app.ErrUsage)
+			}
+			return nil
+		}
+		recorded(command, func(c *cobra.Command, _ []string, _ *operatorlog.Event) error {
+			return app.ResolveDeadLetters(c.Context(), source, retry, selection, c.OutOrStdout())
+		})
+	}
+	resolve("retry", "send them to their consumers again", true)
+	resolve("drop", "remove them from the list without a retry", false)
 	return parent
 }
 
@@ -170,20 +161,26 @@ func backup() *cobra.Command {
 	command := &cobra.Command{
 		Use: "backup FOLDER", Args: cobra.MaximumNArgs(1),
 		Short: "back up a data folder into a new folder below FOLDER, while its process runs or not",
-		RunE: func(c *cobra.Command, args []string) error {
+		PreRunE: func(_ *cobra.Command, args []string) error {
 			switch {
 			case record && (len(args) > 0 || options != app.BackupOptions{}):
 				return fmt.Errorf("%w: --record stands alone", app.ErrUsage)
 			case record:
-				return app.RecordBackup(c.Context(), source, asJSON, c.OutOrStdout())
+				return nil
 			case len(args) == 0:
 				return fmt.Errorf("%w: name the folder of the backups", app.ErrUsage)
 			case options.Keep < 0:
 				return fmt.Errorf("%w: --keep %d: use a number from 1 on", app.ErrUsage, options.Keep)
 			}
-			return app.Backup(c.Context(), source, args[0], options, asJSON, c.OutOrStdout())
+			return app.CheckFolder(source)
 		},
 	}
+	recorded(command, func(c *cobra.Command, args []string, _ *operatorlog.Event) error {
+		if record {
+			return app.RecordBackup(c.Context(), source, asJSON, c.OutOrStdout())
+		}
+		return app.Backup(c.Context(), source, args[0], options, asJSON, c.OutOrStdout())
+	})
 	command.Flags().StringVar(&options.Recipients, "recipient", "", "age public key that the files are encrypted for, such as age1…")
 	command.Flags().IntVar(&options.Keep, "keep", 0, "remove all backups but this many, the newest; 0: none")
 	command.Flags().BoolVar(&record, "record", false, "only record that another tool has completed a backup now")
@@ -196,10 +193,10 @@ func restore() *cobra.Command {
 	command := &cobra.Command{
 		Use: "restore FOLDER", Args: cobra.ExactArgs(1),
 		Short: "make a data folder of a backup: of FOLDER, or of the newest whole one in it",
-		RunE: func(c *cobra.Command, args []string) error {
-			return app.Restore(c.Context(), source, args[0], identity, c.OutOrStdout())
-		},
 	}
+	recordedAs(command, app.Change{MakesDatabase: true}, func(c *cobra.Command, args []string, _ *operatorlog.Event) error {
+		return app.Restore(c.Context(), source, args[0], identity, c.OutOrStdout())
+	})
 	command.Flags().StringVar(&identity, "identity", "", "file of the age private key, as doorward tenant key writes it")
 	return withVariables(command, app.BackupVariables)
 }
@@ -222,11 +219,13 @@ func version() *cobra.Command {
 
 func masterKeys() *cobra.Command {
 	parent := &cobra.Command{Use: "keys", Short: "master keys"}
-	parent.AddCommand(withVariables(&cobra.Command{
+	rotate := recorded(&cobra.Command{
 		Use: "rotate", Args: cobra.NoArgs,
 		Short: "encrypt all secrets again under the first master key; after an interruption, run it again to continue",
-		RunE:  func(c *cobra.Command, _ []string) error { return app.RotateKeys(c.Context(), source, c.OutOrStdout()) },
-	}, app.RotateVariables))
+	}, func(c *cobra.Command, _ []string, _ *operatorlog.Event) error {
+		return app.RotateKeys(c.Context(), source, c.OutOrStdout())
+	})
+	parent.AddCommand(withVariables(rotate, app.RotateVariables))
 	return parent
 }
 
@@ -236,43 +235,47 @@ func required(command *cobra.Command, value *string, name, usage string) {
 	_ = command.MarkFlagRequired(name) // fails for a flag that does not exist
 }
 
+// sealedFor adds the flag of a command that prints a secret.
+func sealedFor(command *cobra.Command, recipients *string) {
+	command.Flags().StringVar(recipients, "recipient", "",
+		"age public key, such as age1…, that the secret is encrypted for: it is printed as sealed; needed on Kubernetes")
+}
+
 func admin() *cobra.Command {
 	parent := &cobra.Command{Use: "admin", Short: "access of administrators"}
-	var tenantKey string
-	key := &cobra.Command{
+	var tenantName, recipients string
+	key := recorded(&cobra.Command{
 		Use: "key", Short: "create an administrator's API key in the database", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return app.AdminKey(c.Context(), source, tenantKey, c.OutOrStdout())
-		},
-	}
-	required(key, &tenantKey, "tenant", "key of the tenant, such as clever-otter")
+	}, func(c *cobra.Command, _ []string, e *operatorlog.Event) error {
+		return app.AdminKey(c.Context(), source, tenantName, recipients, e, c.OutOrStdout())
+	})
+	required(key, &tenantName, "tenant", "key or id of the tenant, such as clever-otter")
+	sealedFor(key, &recipients)
 	parent.AddCommand(withVariables(key, app.AdminKeyVariables))
 	return parent
 }
 
 func tenant() *cobra.Command {
 	parent := &cobra.Command{Use: "tenant", Short: "suspend, resume, export and import a tenant"}
-	var tenantKey, recipients, identityFile, signer, folder string
-	export := &cobra.Command{
+	var tenantName, recipients, identityFile, signer, folder string
+	export := recorded(&cobra.Command{
 		Use: "export", Short: "export a tenant to a folder, encrypted; after an interruption, run it again to continue",
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return app.ExportTenant(c.Context(), source, tenantKey, recipients, folder, c.OutOrStdout())
-		},
-	}
-	required(export, &tenantKey, "tenant", "key of the tenant, such as clever-otter")
+	}, func(c *cobra.Command, _ []string, e *operatorlog.Event) error {
+		return app.ExportTenant(c.Context(), source, tenantName, recipients, folder, e, c.OutOrStdout())
+	})
+	required(export, &tenantName, "tenant", "key or id of the tenant, such as clever-otter")
 	required(export, &recipients, "recipient", "age public key that the files are encrypted for, such as age1…")
-	importCommand := &cobra.Command{
+	importCommand := recorded(&cobra.Command{
 		Use: "import", Short: "import a tenant into this deployment; after an interruption, run it again to continue",
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			identity, err := os.ReadFile(identityFile)
-			if err != nil {
-				return err
-			}
-			return app.ImportTenant(c.Context(), source, folder, string(identity), signer, c.OutOrStdout())
-		},
-	}
+	}, func(c *cobra.Command, _ []string, e *operatorlog.Event) error {
+		identity, err := os.ReadFile(identityFile)
+		if err != nil {
+			return err
+		}
+		return app.ImportTenant(c.Context(), source, folder, string(identity), signer, e, c.OutOrStdout())
+	})
 	required(importCommand, &identityFile, "identity", "file of the age private key, as doorward tenant key writes it")
 	importCommand.Flags().StringVar(&signer, "signer", "",
 		"public key that doorward tenant export has printed; "+
@@ -283,10 +286,15 @@ func tenant() *cobra.Command {
 	}
 	addTenantStatus(parent)
 	addTenantCommands(parent)
-	parent.AddCommand(&cobra.Command{
+	var sealFor string
+	key := &cobra.Command{
 		Use: "key", Short: "create an age key pair for exports", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return app.NewExportKeyPair(c.OutOrStdout()) },
-	})
+		RunE: func(c *cobra.Command, _ []string) error {
+			return app.NewExportKeyPair(source, sealFor, c.OutOrStdout())
+		},
+	}
+	sealedFor(key, &sealFor)
+	parent.AddCommand(key)
 	return parent
 }
 
@@ -334,13 +342,12 @@ func audit() *cobra.Command {
 func events() *cobra.Command {
 	parent := &cobra.Command{Use: "events", Short: "events between the services"}
 	var to string
-	rewind := &cobra.Command{
+	rewind := recorded(&cobra.Command{
 		Use: "rewind", Short: "adjust the consumer groups to databases restored from a backup, before any process starts",
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return app.RewindEvents(c.Context(), source, to, c.OutOrStdout())
-		},
-	}
+	}, func(c *cobra.Command, _ []string, _ *operatorlog.Event) error {
+		return app.RewindEvents(c.Context(), source, to, c.OutOrStdout())
+	})
 	required(rewind, &to, "to", "time of the restored databases, such as 2026-11-22T16:00:00Z")
 	parent.AddCommand(withVariables(rewind, app.RewindVariables))
 	return parent

@@ -1,4 +1,4 @@
-package app
+package tenantmove
 
 import (
 	"bufio"
@@ -18,7 +18,8 @@ import (
 
 	"filippo.io/age"
 
-	"github.com/doorward/doorward/pkg/env"
+	"github.com/doorward/doorward/deploy/standalone/sealed"
+	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
@@ -26,49 +27,34 @@ import (
 // exportFileSize is the size in bytes at which a file of an export ends and the next begins.
 const exportFileSize = 4 << 20
 
-// ExportTenant writes all resources of the tenant with a tenant key into a folder
+// Export writes all resources of a tenant into a folder
 // (backup of one tenant, data portability). Each file is encrypted for the recipients,
 // which are public keys of age. Values that are sealed under the master key are decrypted
 // first; password hashes stay hashes. The export is signed by this deployment
-// (tenantsignature.go), whose public key is written to out. After an interruption another call
+// (signature.go), whose public key is written to out. After an interruption another call
 // with the same folder continues. Each call reads the tables of a schema in one snapshot, so
 // that they are consistent with each other; tables that another call exports may be from a
 // later time.
-func ExportTenant(
-	ctx context.Context, source *env.Source, tenantKey, recipients, folder string, out io.Writer,
-) (err error) {
-	to, err := age.ParseRecipients(strings.NewReader(recipients))
-	if err != nil {
-		return fmt.Errorf("the recipient is no public key of age, such as age1…; doorward tenant key makes one: %w", err)
-	}
-	d, err := openDeployment(ctx, source)
-	if err != nil {
+func Export(ctx context.Context, d Deployment, tenant directoryapi.Tenant, recipients []age.Recipient, folder string, out io.Writer) error {
+	e := &exporter{Deployment: d, tenant: tenant.ID, recipients: recipients, folder: folder, out: out}
+	if err := e.plan(ctx, tenant.Key); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.close()) }()
-	tenant, err := d.tenantByKey(ctx, tenantKey)
-	if err != nil {
-		return err
-	}
-	e := &exporter{deploymentData: d, tenant: tenant, recipients: to, folder: folder, out: out}
-	if err := e.plan(ctx, tenantKey); err != nil {
-		return err
-	}
-	for _, schema := range d.schemas {
+	for _, schema := range d.Schemas {
 		if err := e.exportSchema(ctx, schema); err != nil {
-			return fmt.Errorf("%s: %w; run the command again to go on", schema.config.Schema, err)
+			return fmt.Errorf("%s: %w; run the command again to go on", schema.Config.Schema, err)
 		}
 	}
 	signer, err := e.finish()
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(out, "the export of %s is complete, signed with the key %s\n", tenantKey, signer)
+	_, _ = fmt.Fprintf(out, "the export of %s is complete, signed with the key %s\n", tenant.Key, signer)
 	return nil
 }
 
 type exporter struct {
-	*deploymentData
+	Deployment
 	manifest
 	tenant     id.ID
 	recipients []age.Recipient
@@ -86,7 +72,7 @@ func (e *exporter) finish() (signer string, err error) {
 	if err != nil {
 		return "", err
 	}
-	signer, signature := signManifest(e.ring, content)
+	signer, signature := signManifest(e.Ring, content)
 	err = errors.Join(writeFile(e.folder, signatureFile, signature), writeFile(e.folder, progressFile, content))
 	if err != nil {
 		return "", err
@@ -123,14 +109,14 @@ func (e *exporter) plan(ctx context.Context, tenantKey string) error {
 		return nil
 	}
 	e.manifest = manifest{Format: manifestFormat, Tenant: uuid, Key: tenantKey}
-	for _, schema := range e.schemas {
-		tables, err := e.dbs[schema.config.Schema].TenantTables(ctx)
+	for _, schema := range e.Schemas {
+		tables, err := e.DBs[schema.Config.Schema].TenantTables(ctx)
 		if err != nil {
 			return err
 		}
 		for _, t := range tables {
-			table := &exportedTable{Schema: schema.config.Schema, Table: t.Name, Columns: t.Columns, Files: []exportedFile{}}
-			if excludedTables[t.Name] == "" && excludedTables[table.name()] == "" {
+			table := &exportedTable{Schema: schema.Config.Schema, Table: t.Name, Columns: t.Columns, Files: []exportedFile{}}
+			if Excluded[t.Name] == "" && Excluded[table.name()] == "" {
 				e.Tables = append(e.Tables, table)
 			}
 		}
@@ -142,8 +128,8 @@ func (e *exporter) plan(ctx context.Context, tenantKey string) error {
 }
 
 // exportSchema exports the rows that are missing of a schema's tables, in one snapshot.
-func (e *exporter) exportSchema(ctx context.Context, schema sealedSchema) error {
-	db := e.dbs[schema.config.Schema]
+func (e *exporter) exportSchema(ctx context.Context, schema sealed.Schema) error {
+	db := e.DBs[schema.Config.Schema]
 	tables, err := db.TenantTables(ctx)
 	if err != nil {
 		return err
@@ -153,7 +139,7 @@ func (e *exporter) exportSchema(ctx context.Context, schema sealedSchema) error 
 			return err
 		}
 		for _, t := range e.Tables {
-			if t.Schema != schema.config.Schema || t.Done {
+			if t.Schema != schema.Config.Schema || t.Done {
 				continue
 			}
 			at := slices.IndexFunc(tables, func(found pg.TenantTable) bool { return found.Name == t.Table })
@@ -170,7 +156,7 @@ func (e *exporter) exportSchema(ctx context.Context, schema sealedSchema) error 
 
 // exportRows exports the rows that are missing of a table, in the order of its primary key.
 func (e *exporter) exportRows(
-	ctx context.Context, tx *pg.Tx, schema sealedSchema, t *exportedTable, primaryKey []string,
+	ctx context.Context, tx *pg.Tx, schema sealed.Schema, t *exportedTable, primaryKey []string,
 ) error {
 	query := `SELECT row_to_json(r)::text FROM (SELECT ` +
 		columnList("t.", t.Columns) + ` FROM "` + t.Table + `" t WHERE t.tenant_id = $1`
@@ -236,19 +222,19 @@ func (e *exporter) exportRows(
 
 // writeRow writes a row, with its sealed values decrypted.
 func (e *exporter) writeRow(
-	to *exportFile, schema sealedSchema, t *exportedTable, primaryKey []string, line string,
+	to *exportFile, schema sealed.Schema, t *exportedTable, primaryKey []string, line string,
 ) error {
 	row := map[string]json.RawMessage{}
 	if err := json.Unmarshal([]byte(line), &row); err != nil {
 		return err
 	}
 	to.last = pick(row, primaryKey)
-	changed, err := convertSealed(schema, t.Table, row, func(value, purpose string) (string, error) {
+	changed, err := schema.Convert(t.Table, row, func(value, purpose string) (string, error) {
 		sealed, err := hex.DecodeString(strings.TrimPrefix(value, `\x`))
 		if err != nil {
 			return "", err
 		}
-		plain, err := e.ring.Open(sealed, purpose)
+		plain, err := e.Ring.Open(sealed, purpose)
 		return base64.StdEncoding.EncodeToString([]byte(plain)), err
 	})
 	if err != nil {
@@ -265,33 +251,6 @@ func (e *exporter) writeRow(
 	to.size += len(line) + 1
 	_, err = io.WriteString(to.buffer, line+"\n")
 	return err
-}
-
-// convertSealed replaces the values of the sealed columns of a row, to decrypt or encrypt them.
-func convertSealed(schema sealedSchema, table string, row map[string]json.RawMessage,
-	convert func(value, purpose string) (string, error),
-) (changed bool, err error) {
-	for name, column := range schema.columns {
-		if name[0] != table || string(row[name[1]]) == "null" {
-			continue
-		}
-		var value, rowID string
-		if err := errors.Join(json.Unmarshal(row[name[1]], &value), json.Unmarshal(row[column.idColumn], &rowID)); err != nil {
-			return false, fmt.Errorf("%s: %w", name[1], err)
-		}
-		purpose, err := column.purpose(rowID)
-		if err != nil {
-			return false, err
-		}
-		if value, err = convert(value, purpose); err != nil {
-			return false, fmt.Errorf("%s of %s: %w", name[1], rowID, err)
-		}
-		if row[name[1]], err = json.Marshal(value); err != nil {
-			return false, err
-		}
-		changed = true
-	}
-	return changed, nil
 }
 
 // pick returns the object of some members of a row.

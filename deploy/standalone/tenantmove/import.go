@@ -1,4 +1,4 @@
-package app
+package tenantmove
 
 import (
 	"bytes"
@@ -16,34 +16,21 @@ import (
 	"filippo.io/age"
 
 	"github.com/doorward/doorward/pkg/caller"
-	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	pgcache "github.com/doorward/doorward/pkg/pg/cache"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// NewExportKeyPair writes a new age key pair for exports: the identity file, which is the
-// private key for ImportTenant, with the public key for ExportTenant in a comment.
-func NewExportKeyPair(out io.Writer) error {
-	pair, err := age.GenerateX25519Identity()
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(out, "# public key: %s\n%s\n", pair.Recipient(), pair)
-	return err
-}
-
-// ImportTenant reads a folder that ExportTenant has filled, and adds the tenant to this
+// Import reads a folder that Export has filled, and adds the tenant to this
 // deployment (restore of one tenant), with its secrets sealed under this deployment's
 // master key. It refuses an export that is not signed with the public key signer, or, where
 // signer is empty, by a deployment with this one's master key, and one with a file that was
-// changed, removed or added (tenantsignature.go). The API keys are imported last. After an
+// changed, removed or added (signature.go), and a master key that is not that of the databases. The API keys are imported last. After an
 // interruption another call continues. A tenant whose API keys are in this deployment is not
-// imported again.
-func ImportTenant(
-	ctx context.Context, source *env.Source, folder, identities, signer string, out io.Writer,
-) (err error) {
+// imported again. found is called with the id of the tenant that the folder has.
+func Import(ctx context.Context, d Deployment, folder string, identities []age.Identity, signer string,
+	found func(id.ID), out io.Writer) error {
 	m, exists, err := readManifest(filepath.Join(folder, manifestFile))
 	if err != nil {
 		return err
@@ -51,22 +38,13 @@ func ImportTenant(
 	if !exists {
 		return fmt.Errorf("%s has no %s: it is no complete export", folder, manifestFile)
 	}
-	privateKeys, err := age.ParseIdentities(strings.NewReader(identities))
-	if err != nil {
-		return fmt.Errorf("read the identity, a private key of age: %w", err)
-	}
-	d, err := openDeployment(ctx, source)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.close()) }()
-	i := &importer{deploymentData: d, manifest: m, folder: folder, identities: privateKeys, out: out,
-		tables: map[string]pg.TenantTable{}}
+	i := &importer{Deployment: d, manifest: m, folder: folder, identities: identities, out: out, tables: map[string]pg.TenantTable{}}
 	if i.tenant, err = m.tenantID(); err != nil {
 		return err
 	}
+	found(i.tenant)
 	ctx = caller.WithTenant(ctx, i.tenant)
-	if err := m.checkSignature(d.ring, folder, signer); err != nil {
+	if err := m.checkSignature(d.Ring, folder, signer); err != nil {
 		return err
 	}
 	if err := i.check(ctx); err != nil {
@@ -74,6 +52,11 @@ func ImportTenant(
 	}
 	if err := m.checkFiles(ctx, folder); err != nil {
 		return err
+	}
+	for _, schema := range d.Schemas {
+		if err := schema.Ensure(ctx, d.DBs[schema.Config.Schema], d.Ring); err != nil {
+			return fmt.Errorf("%s: %w", schema.Config.Schema, err)
+		}
 	}
 	for _, t := range m.Tables {
 		for n, file := range t.Files {
@@ -91,7 +74,7 @@ func ImportTenant(
 }
 
 type importer struct {
-	*deploymentData
+	Deployment
 	manifest
 	tenant     id.ID
 	folder     string
@@ -102,7 +85,7 @@ type importer struct {
 
 // check refuses an export of a newer release, and a tenant that is in this deployment already.
 func (i *importer) check(ctx context.Context) error {
-	for schema, db := range i.dbs {
+	for schema, db := range i.DBs {
 		tables, err := db.TenantTables(ctx)
 		if err != nil {
 			return err
@@ -119,7 +102,7 @@ func (i *importer) check(ctx context.Context) error {
 			}
 		}
 	}
-	keys, err := pg.Value[int](ctx, i.dbs["oauth"], `SELECT count(*) FROM api_key_routes WHERE tenant_id = $1`, i.tenant)
+	keys, err := pg.Value[int](ctx, i.DBs["oauth"], `SELECT count(*) FROM api_key_routes WHERE tenant_id = $1`, i.tenant)
 	if err == nil && keys > 0 {
 		err = fmt.Errorf("the tenant %s is in this deployment and has API keys", i.Key)
 	}
@@ -137,7 +120,7 @@ func (i *importer) importFile(ctx context.Context, t *exportedTable, file export
 	fileRows := ` FROM json_populate_recordset(NULL::"` + t.Table + `", $1::json)`
 	countExisting := `SELECT count(*)` + fileRows + ` r JOIN "` + t.Table + `" t USING (` +
 		columnList("", primaryKey) + `)`
-	db := i.dbs[t.Schema]
+	db := i.DBs[t.Schema]
 	if n, err := pg.Value[int](ctx, db, countExisting, "["+last+"]"); err != nil || n == 1 {
 		return false, err
 	}
@@ -181,9 +164,9 @@ func (i *importer) readFile(t *exportedTable, file exportedFile) (rows []string,
 		if strings.ReplaceAll(strings.Trim(string(row["tenant_id"]), `"`), "-", "") != uuid {
 			return nil, "", errors.New("a row belongs to another tenant")
 		}
-		changed, err := convertSealed(i.schema(t.Schema), t.Table, row, func(value, purpose string) (string, error) {
+		changed, err := i.schema(t.Schema).Convert(t.Table, row, func(value, purpose string) (string, error) {
 			plain, err := base64.StdEncoding.DecodeString(value)
-			return `\x` + hex.EncodeToString(i.ring.Seal(secure.Secret(plain), purpose)), err
+			return `\x` + hex.EncodeToString(i.Ring.Seal(secure.Secret(plain), purpose)), err
 		})
 		if err != nil {
 			return nil, "", err
