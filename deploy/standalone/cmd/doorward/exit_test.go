@@ -27,6 +27,8 @@ func TestTheExitStatusSaysWhy(t *testing.T) {
 		{"migrate --none", nil, 2, "--none"},
 		{"migrate here", nil, 2, "here"},
 		{"admin key", []string{away}, 2, "tenant"},
+		{"tenant suspend --reason unpaid", []string{away}, 2, "tenant"},
+		{"tenant show", []string{away}, 2, "tenant"},
 		{"deadletters drop", []string{away}, 2, "--all"},
 		{"deadletters list", []string{away}, 2, "KAFKA_BROKERS"},
 		{"backup", []string{folder}, 2, "folder"},

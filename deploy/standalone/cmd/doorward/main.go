@@ -37,13 +37,6 @@ var source = env.New(os.Environ())
 func commands() *cobra.Command {
 	root := &cobra.Command{Use: "doorward", SilenceErrors: true, SilenceUsage: true}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", app.ErrUsage, err) })
-	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
-		if err := c.ValidateRequiredFlags(); err != nil {
-			return fmt.Errorf("%w: %w", app.ErrUsage, err)
-		}
-		return nil
-	}
 	root.AddCommand(migrate(), doctor(), logins(), explain(), deadLetters(), masterKeys(), admin(), tenant(), events(),
 		audit(), backup(), restore(), cellsCommand(), version())
 	app.DeclareOperator(source)
