@@ -10,7 +10,7 @@ import (
 // notRecorded are the commands that change nothing for the record of operators, or are a step of each start, and those
 // that are recorded in the transaction of their change (services/directory/operator).
 var notRecorded = []string{
-	"doorward audit operator", "doorward deadletters list", "doorward doctor", "doorward explain", "doorward logins",
+	"doorward audit operator", "doorward cells", "doorward deadletters list", "doorward doctor", "doorward explain", "doorward logins",
 	"doorward migrate", "doorward tenant key", "doorward tenant list", "doorward tenant show", "doorward tenant usage", "doorward version",
 	"doorward tenant create", "doorward tenant delete", "doorward tenant resume", "doorward tenant suspend",
 }
