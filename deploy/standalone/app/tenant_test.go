@@ -248,6 +248,9 @@ func sameRows(t *testing.T, from, to *env.Source, key string) {
 				if tenantmove.Excluded[table.Name] != "" || tenantmove.Excluded[name] != "" {
 					continue
 				}
+				if table.Name == "usage_counts" {
+					continue // each deployment goes on counting what this test does there
+				}
 				lines, err := pg.Values[string](t.Context(), db, `SELECT row_to_json(t)::text FROM "`+table.Name+`" t WHERE tenant_id = $1`, tenant.ID)
 				if err != nil {
 					t.Fatal(err)
