@@ -261,7 +261,7 @@ func (r *restored) checkSchema(ctx context.Context, schema sealed.Schema, ring *
 		return err
 	}
 	if schema.Config.Schema == "directory" {
-		if r.tenants, err = pg.Value[int](ctx, db, `SELECT count(*) FROM tenants`); err != nil {
+		if r.tenants, err = pg.Value[int](ctx, db, `SELECT count(*) FROM tenants WHERE status <> 'DELETED'`); err != nil {
 			return err
 		}
 	}

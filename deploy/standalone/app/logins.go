@@ -180,7 +180,7 @@ func findTenant(ctx context.Context, data *directory.Store, name string) (direct
 	if tenant, idErr := id.Parse(name); errors.Is(err, apierr.NotFound) && idErr == nil {
 		found, err = data.Tenant(caller.WithTenant(ctx, tenant), tenant)
 	}
-	if errors.Is(err, apierr.NotFound) {
+	if errors.Is(err, apierr.NotFound) || err == nil && found.Status == directoryapi.Deleted {
 		return found, fmt.Errorf("no tenant has the key or the id %q", name)
 	}
 	return found, err
