@@ -137,8 +137,8 @@ func (p *WriteProbe) Check(ctx context.Context) error {
 // Reason returns what the error of Check says behind ErrOnlyReads: the schema, what failed and the SQLSTATE.
 func Reason(err error) string { return strings.TrimPrefix(err.Error(), ErrOnlyReads.Error()+": ") }
 
-// registerMetrics registers doorward_database_writable and doorward_database_clock_difference_seconds. The shard is the number of the database among those
-// that hold the schema: there is one, 0.
+// registerMetrics registers doorward_database_writable and doorward_database_clock_difference_seconds. The shard is the
+// number of the database among those that hold the schema: there is one, 0.
 func (p *WriteProbe) registerMetrics() (metric.Registration, error) {
 	meter := otel.Meter("pg")
 	writable, err := meter.Int64ObservableGauge("doorward_database_writable",

@@ -271,7 +271,8 @@ func (s *Clients) Registration(ctx context.Context, application id.Ref, client i
 	error) {
 	c, err := s.Store.OpenIDClient(ctx, id.Ref{Tenant: application.Tenant, ID: client})
 	if errors.Is(err, apierr.NotFound) || err == nil && (c.ApplicationID != application.ID || c.RegistrationDigest == nil ||
-		c.Status != directoryapi.Enabled || HasEnded(c, s.Now()) || subtle.ConstantTimeCompare(c.RegistrationDigest, secure.Digest(access)) != 1) {
+		c.Status != directoryapi.Enabled || HasEnded(c, s.Now()) ||
+		subtle.ConstantTimeCompare(c.RegistrationDigest, secure.Digest(access)) != 1) {
 		err = errRegistration
 	}
 	return Registered{OpenIDClient: c, Access: access}, err

@@ -31,7 +31,7 @@ func (tx *Tx) HasEnded(ctx context.Context, tenant id.ID, session string) (bool,
 	if _, err := pg.Exec(ctx, tx, `SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0))`, name); err != nil {
 		return false, err
 	}
-	return pg.Value[bool](ctx, tx, `SELECT EXISTS (SELECT FROM consumed_assertions WHERE tenant_id = $1
+	return pg.Value[bool](ctx, tx, `SELECT EXISTS (SELECT 1 FROM consumed_assertions WHERE tenant_id = $1
 		AND jti_digest = $2)`, tenant, secure.Digest(secure.Secret(name)))
 }
 
