@@ -144,6 +144,11 @@ func (peer) Tenant(_ context.Context, in directoryapi.Ref) (directoryapi.Tenant,
 	return directoryapi.Tenant{ID: in.ID, Status: directoryapi.Enabled}, nil
 }
 
+// DeletedTenants returns none.
+func (peer) DeletedTenants(context.Context, directoryapi.Empty) (directoryapi.DeletedTenants, error) {
+	return directoryapi.DeletedTenants{}, nil
+}
+
 func (peer) AccessChanges(context.Context, cache.Position) (cache.Page, error) {
 	return cache.Page{Behind: true}, nil
 }
