@@ -125,11 +125,14 @@ func Recording() bool {
 	return ok
 }
 
+// untraced is the trace of what is not recorded. No log line names it: it leads nowhere.
+var untraced = trace.TraceID{1}
+
 // Untraced returns a context whose spans are not recorded: a worker that polls would otherwise
 // start a trace each time.
 func Untraced(ctx context.Context) context.Context {
 	return trace.ContextWithRemoteSpanContext(ctx,
-		trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}}))
+		trace.NewSpanContext(trace.SpanContextConfig{TraceID: untraced, SpanID: trace.SpanID{1}}))
 }
 
 // Span begins a span. While no spans are recorded, it returns ctx itself.
@@ -186,7 +189,7 @@ func (h handler) Handle(ctx context.Context, r slog.Record) error {
 	if !from.Tenant.IsZero() {
 		r.AddAttrs(slog.String("tenant", from.Tenant.String()))
 	}
-	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() && span.TraceID() != untraced {
 		r.AddAttrs(slog.String("trace", span.TraceID().String()))
 	}
 	return h.Handler.Handle(ctx, r)

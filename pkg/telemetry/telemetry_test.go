@@ -41,6 +41,11 @@ func TestLogLinesAndExemplarsLeadToATrace(t *testing.T) {
 	if line.Process != "test" || line.Request != "r1" || line.Tenant != tenant.String() || line.Trace != trace {
 		t.Errorf("the log line is %s", log.String())
 	}
+	log.Reset()
+	slog.InfoContext(telemetry.Untraced(ctx), "hello")
+	if strings.Contains(log.String(), `"trace"`) {
+		t.Errorf("a line of what is not traced names a trace: %s", log.String())
+	}
 	duration, err := otel.Meter("test").Float64Histogram("test_duration_seconds")
 	if err != nil {
 		t.Fatal(err)
