@@ -201,6 +201,7 @@ func (c *Conn) HasFoldedLine() bool { return c.headerWatcher.FoldedLine }
 // close): else the client would see a reset connection in place of the answer.
 func (c *Conn) Linger() { c.lingering.Store(true) }
 
+// Close closes the connection; after Linger it first discards what the client still sends.
 func (c *Conn) Close() error {
 	if c.lingering.Swap(false) {
 		for _, layer := range []net.Conn{c.Conn, c.raw.Conn} {

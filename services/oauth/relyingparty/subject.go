@@ -36,19 +36,19 @@ func Subject(client store.OpenIDClient, account id.ID, salt secure.Secret) strin
 
 // Salt returns the salt of the pairwise subjects of a tenant, and makes it where it is the first use. It stays the same
 // permanently: a new master key changes no sub.
-func (c *Clients) Salt(ctx context.Context, tenant id.ID) (secure.Secret, error) {
-	return c.salts.Get(ctx, tenant, func(ctx context.Context) (secure.Secret, error) {
-		salt, err := c.Store.OpenIDSalt(ctx, tenant)
+func (s *Clients) Salt(ctx context.Context, tenant id.ID) (secure.Secret, error) {
+	return s.salts.Get(ctx, tenant, func(ctx context.Context) (secure.Secret, error) {
+		salt, err := s.Store.OpenIDSalt(ctx, tenant)
 		if !errors.Is(err, apierr.NotFound) {
 			return salt, err
 		}
-		err = c.Store.Tx(ctx, func(tx *store.Tx) error {
+		err = s.Store.Tx(ctx, func(tx *store.Tx) error {
 			tx.InsertOpenIDSalt(tenant, secure.Token(SecretLength))
 			return nil
 		})
 		if err != nil {
 			return "", err
 		}
-		return c.Store.OpenIDSalt(ctx, tenant)
+		return s.Store.OpenIDSalt(ctx, tenant)
 	})
 }
