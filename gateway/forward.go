@@ -46,9 +46,9 @@ func (g *Gateway) forward(rc *requestContext) error {
 		fallthrough
 	case publicAccess:
 		copyHeader(from, to, fiber.HeaderAuthorization)
-		for _, proof := range from.PeekAll(proofHeader) { // a second one is refused by the service
-			to.AddBytesV(proofHeader, proof)
-		}
+	}
+	for _, proof := range from.PeekAll(proofHeader) { // a second one is refused by the service
+		to.AddBytesV(proofHeader, proof)
 	}
 	if rc.forwardedHost != "" {
 		copyHeader(from, to, fiber.HeaderAcceptEncoding) // compression of the files of hosted pages

@@ -39,23 +39,10 @@ func newFAPIParty(t *testing.T, fixture e2e.Fixture, account e2e.Object) *fapiPa
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.certified = &certified{account: account, relyingParty: newKeyedParty(t, fixture, e2e.Object{
+	p.certified = &certified{account: account, relyingParty: newRelyingParty(t, fixture, e2e.Object{
 		"tokenEndpointAuthMethod": "private_key_jwt", "jwks": e2e.Object{"keys": []json.RawMessage{jwk}},
 		"redirectUris": []string{callback, callback + "?dummy=1"}})}
-	if p.client["fapi"] != true {
-		t.Errorf("the client is %v", p.client)
-	}
 	return p
-}
-
-// newKeyedParty is newRelyingParty without a secret.
-func newKeyedParty(t *testing.T, fixture e2e.Fixture, changes e2e.Object) *relyingParty {
-	t.Helper()
-	body := e2e.Object{"name": e2e.Unique("party")}
-	maps.Copy(body, changes)
-	return &relyingParty{T: t, Fixture: fixture, redirect: callback, verifier: rand.Text() + rand.Text(),
-		issuer: client.Key.HostURL() + "/oidc/" + fixture.Application.ID(),
-		client: client.Create(t, fixture.Application.Link(t, "openIdClients"), body)}
 }
 
 func (p *fapiParty) in(t *testing.T) *fapiParty {
@@ -186,6 +173,9 @@ func TestCertificationFAPI2(t *testing.T) {
 	account := client.Register(t, fixture.Application.Link(t, "accounts"))
 	party := newFAPIParty(t, fixture, account)
 	second := newFAPIParty(t, fixture, account)
+	if party.client["fapi"] != true {
+		t.Errorf("the client is %v", party.client)
+	}
 	browser := client.Browser()
 
 	t.Run("discovery", func(t *testing.T) {
@@ -453,7 +443,7 @@ func newFAPIService(t *testing.T, fixture e2e.Fixture) *fapiParty {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made.relyingParty = newKeyedParty(t, fixture, e2e.Object{"applicationType": "service",
+	made.relyingParty = newRelyingParty(t, fixture, e2e.Object{"applicationType": "service",
 		"tokenEndpointAuthMethod": "private_key_jwt", "jwks": e2e.Object{"keys": []json.RawMessage{jwk}}})
 	return made
 }

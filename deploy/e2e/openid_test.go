@@ -37,7 +37,7 @@ func newRelyingParty(t *testing.T, fixture e2e.Fixture, changes e2e.Object) *rel
 		body[name] = value
 	}
 	p.client = client.Create(t, fixture.Application.Link(t, "openIdClients"), body)
-	if p.client.Text("tokenEndpointAuthMethod") != "none" {
+	if strings.HasPrefix(p.client.Text("tokenEndpointAuthMethod"), "client_secret") {
 		p.secret = client.Create(t, p.client.Href()+"/secrets", e2e.Object{}).Text("secret")
 	}
 	return p
@@ -244,6 +244,38 @@ func TestAnAuthorizationRequest(t *testing.T) {
 		_, assertion, _ := strings.Cut(page.back, "jwtResponse=")
 		client.Refused(t, 400, 10014, exchange(fixture.Application, assertion))
 	})
+}
+
+// Resource servers and front ends that know the tokens of an application take those of its first-party clients too: one
+// that is bound to a key with its proof alone.
+func TestTokensOfAClientAreGoodForTheApplicationsOwnServers(t *testing.T) {
+	fixture := newHosted(t)
+	account := client.Register(t, fixture.Application.Link(t, "accounts"))
+	config := client.Get(t, fixture.Application.Link(t, "webConfig"))
+	me := client.Key.HostURL() + "/client/" + config.Text("dnsLabel") + "/me"
+	validation := func(token string) string { return fixture.Application.Href() + "/authTokens/" + token }
+	party := newRelyingParty(t, fixture, nil)
+	token := party.tokens(party.signIn(client.Browser(), account.Text("email"), nil)).Text("access_token")
+	resource := client.Want(t, http.StatusFound, get(validation(token))).Header.Get("Location")
+	if got := client.Get(t, resource); got.Object("account").Href() != account.Href() {
+		t.Errorf("the token is %v", got)
+	}
+	asUser := get(me)
+	asUser.Anonymous, asUser.Header = true, http.Header{"Authorization": {"Bearer " + token}}
+	if got := client.WantObject(t, http.StatusOK, asUser); got.Object("account").Text("email") != account.Text("email") {
+		t.Errorf("the account is %v", got)
+	}
+
+	bound := newFAPIParty(t, fixture, account)
+	token = client.WantObject(t, http.StatusOK, bound.redeem(bound.code(client.Browser()), nil)).Text("access_token")
+	client.Refused(t, 400, 10017, get(validation(token)))
+	proved := get(validation(token))
+	proved.Header = http.Header{"DPoP": {bound.proof("GET", validation(token), token, nil, nil)}}
+	client.Want(t, http.StatusFound, proved)
+	asUser.Header = http.Header{"Authorization": {"Bearer " + token}}
+	client.Want(t, http.StatusUnauthorized, asUser)
+	asUser.Header = http.Header{"Authorization": {"DPoP " + token}, "DPoP": {bound.proof("GET", me, token, nil, nil)}}
+	client.Want(t, http.StatusOK, asUser)
 }
 
 func TestAnAuthorizationResponseByForm(t *testing.T) {
