@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/pkg/rpc"
 )
 
@@ -47,8 +48,8 @@ func (g *Gateway) forward(rc *requestContext) error {
 	case publicAccess:
 		copyHeader(from, to, fiber.HeaderAuthorization)
 	}
-	for _, proof := range from.PeekAll(proofHeader) { // a second one is refused by the service
-		to.AddBytesV(proofHeader, proof)
+	for _, proof := range from.PeekAll(rest.ProofHeader) { // a second one is refused by the service
+		to.AddBytesV(rest.ProofHeader, proof)
 	}
 	if rc.forwardedHost != "" {
 		copyHeader(from, to, fiber.HeaderAcceptEncoding) // compression of the files of hosted pages
@@ -88,9 +89,6 @@ func (g *Gateway) forward(rc *requestContext) error {
 
 // byteOrderMark is skipped before a body: RFC 8259, section 8.1, lets a parser ignore it.
 const byteOrderMark = "\uFEFF"
-
-// proofHeader is the header with a proof of possession of a key (DPoP; RFC 9449).
-const proofHeader = "DPoP"
 
 // copyHeader copies a header that is not empty.
 func copyHeader(from, to *fasthttp.RequestHeader, name string) {

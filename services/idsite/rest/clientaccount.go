@@ -178,12 +178,8 @@ func bearer(f *fiber.Ctx) string { return authorizationCredential(f, "Bearer") }
 // one that is bound to a key (RFC 9449, section 7.1).
 func (c *clientCall) presented(f *fiber.Ctx) oauthapi.PresentedToken {
 	if bound := authorizationCredential(f, "DPoP"); bound != "" {
-		t := oauthapi.PresentedToken{Token: secure.Secret(bound), Scheme: "dpop", Method: f.Method(),
-			Address: c.baseURL + "/" + f.Params("*")}
-		for _, proof := range f.Request().Header.PeekAll("DPoP") {
-			t.Proofs = append(t.Proofs, string(proof))
-		}
-		return t
+		return oauthapi.PresentedToken{Token: secure.Secret(bound), Scheme: "dpop", Method: f.Method(),
+			Address: c.baseURL + "/" + f.Params("*"), Proofs: rest.Proofs(f)}
 	}
 	return oauthapi.PresentedToken{Token: secure.Secret(bearer(f)), Scheme: "bearer"}
 }

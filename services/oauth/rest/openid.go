@@ -116,14 +116,6 @@ func (h *handlers) keySet(c *fiber.Ctx) error {
 	return cacheable(c, set)
 }
 
-// proofs returns the proofs of possession of a request (RFC 9449, section 4.1).
-func proofs(c *fiber.Ctx) (all []string) {
-	for _, proof := range c.Request().Header.PeekAll("DPoP") {
-		all = append(all, string(proof))
-	}
-	return all
-}
-
 // call reads a request of a client: its form, its credentials and its proofs of possession.
 func call(c *fiber.Ctx) (in openid.Call, err error) {
 	if in.Application, err = rest.ID(c, "id"); err != nil {
@@ -132,7 +124,7 @@ func call(c *fiber.Ctx) (in openid.Call, err error) {
 	in.Authenticated = func(client id.Ref) { c.Set(caller.ClientHeader, caller.FormatClient(client)) }
 	path := c.Path()
 	in.Method, in.Endpoint = c.Method(), path[strings.LastIndexByte(path, '/'):]
-	in.Proofs = proofs(c)
+	in.Proofs = rest.Proofs(c)
 	if in.Form, err = clientForm(c); err != nil {
 		return in, err
 	}

@@ -65,7 +65,7 @@ func (h *handlers) validateToken(c *fiber.Ctx) error {
 		return apierr.NotFound
 	}
 	sent := oauthapi.PresentedToken{Token: secure.Secret(text), Method: c.Method(),
-		Address: h.base.To("applications", application, "authTokens", text), Proofs: proofs(c)}
+		Address: h.base.To("applications", application, "authTokens", text), Proofs: rest.Proofs(c)}
 	if len(sent.Proofs) > 0 {
 		sent.Scheme = "dpop" // Authorization has the API key of the caller
 	}
