@@ -7,7 +7,7 @@ import (
 	"github.com/doorward/doorward/pkg/secure"
 )
 
-// A key has a name, a role and a long secret. What is wrong with one is told without its secret.
+// A key has a name, a role and a long secret. An error about one does not show its secret.
 func TestTheKeysOfOperators(t *testing.T) {
 	t.Parallel()
 	secret := strings.Repeat("s:", 16)

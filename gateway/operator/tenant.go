@@ -27,9 +27,8 @@ const (
 	maxEmail  = 255
 	// secretLength is the length of the secret of an API key, in characters of base62.
 	secretLength = 43
-	// defaultGrace is the time after which all of a tenant goes that is deleted, maxGrace the longest.
+	// defaultGrace is the time after which all of a tenant goes that is deleted.
 	defaultGrace = 7 * 24 * time.Hour
-	maxGrace     = 400 * 24 * time.Hour
 )
 
 // keyPattern is that of the key of a tenant.
@@ -48,23 +47,9 @@ type tenantView struct {
 	CreatedAt   rest.Time  `json:"createdAt"`
 	ModifiedAt  rest.Time  `json:"modifiedAt"`
 
-	Owner        *ownerView `json:"owner"`
-	Accounts     int64      `json:"accounts"`
-	Applications int64      `json:"applications"`
-	Directories  int64      `json:"directories"`
-	Bytes        int64      `json:"bytes"`
-	// of 30 days
-	Logins       int64 `json:"logins"`
-	FailedLogins int64 `json:"failedLogins"`
-	Mails        int64 `json:"mails"`
-	Texts        int64 `json:"texts"`
+	sizeapi.Figures
 
 	APIKey *apiKeyView `json:"apiKey,omitempty"` // of a tenant that was just created
-}
-
-type ownerView struct {
-	ID    id.ID  `json:"id"`
-	Email string `json:"email"`
 }
 
 // apiKeyView is an API key with its secret, which is shown this once.
@@ -94,19 +79,18 @@ func (h handlers) views(c *fiber.Ctx, tenants ...directoryapi.Tenant) ([]tenantV
 	}
 	views := make([]tenantView, len(tenants))
 	for i, t := range tenants {
-		used := totals[t.ID]
 		views[i] = tenantView{
 			Href: origin(c) + "/operator/v1/tenants/" + t.ID.String(), ID: t.ID, Key: t.Key, Name: t.Name, Status: t.Status,
 			Reason: t.StatusReason, SuspendedAt: (*rest.Time)(t.SuspendedAt), DeleteAfter: (*rest.Time)(t.DeleteAfter),
 			CreatedAt: rest.Time(t.CreatedAt), ModifiedAt: rest.Time(t.ModifiedAt),
-			Logins: used.Logins, FailedLogins: used.FailedLogins, Mails: used.Mails, Texts: used.Texts,
 		}
+		views[i].SetUsage(totals[t.ID])
 		owner, err := h.Directory.Owner(caller.WithTenant(ctx, t.ID), id.Ref{Tenant: t.ID, ID: t.ID})
 		if err != nil && !errors.Is(err, apierr.NotFound) {
 			return nil, err
 		}
 		if err == nil {
-			views[i].Owner = &ownerView{owner.ID, owner.Email}
+			views[i].Owner = &sizeapi.Owner{ID: owner.ID, Email: owner.Email}
 		}
 	}
 	return views, h.addSizes(ctx, views, ids)
@@ -123,10 +107,7 @@ func (h handlers) addSizes(ctx context.Context, views []tenantView, ids []id.ID)
 			return err
 		}
 		for i, size := range answer.Sizes {
-			views[i].Bytes += size.Bytes
-			views[i].Accounts += size.Rows["accounts"]
-			views[i].Applications += size.Rows["applications"]
-			views[i].Directories += size.Rows["directories"]
+			views[i].AddSize(size)
 		}
 	}
 	return nil
@@ -204,7 +185,7 @@ func (h handlers) deleteTenant(c *fiber.Ctx) error {
 	}
 	grace := defaultGrace
 	if text := c.Query("grace"); text != "" {
-		if grace, err = field.ParseDuration(text); err != nil || grace < 0 || grace > maxGrace {
+		if grace, err = field.ParseDuration(text); err != nil || grace < 0 || grace > directoryapi.MaxGrace {
 			return apierr.ParameterInvalid.Because("grace is a duration such as P7D, at most 400 days, not %q", text)
 		}
 	}

@@ -1,12 +1,13 @@
-// Package tenantsize tells how much a service stores of a tenant, for operators (docs/operations.md#tenants).
+// Package tenantsize measures how much a service stores of a tenant, for operators (docs/operations.md#tenants).
 package tenantsize
 
 import (
 	"context"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/doorward/doorward/pkg/api/sizeapi"
+	"github.com/doorward/doorward/pkg/cache"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 )
@@ -20,53 +21,41 @@ const (
 
 // Sizer measures tenants in the schema of a service.
 type Sizer struct {
-	db  *pg.DB
-	now func() time.Time
-
-	mu   sync.Mutex
-	kept map[id.ID]measured
-}
-
-type measured struct {
-	size sizeapi.Size
-	at   time.Time
+	db   *pg.DB
+	kept *cache.Cache[id.ID, sizeapi.Size]
 }
 
 var _ sizeapi.API = (*Sizer)(nil)
 
 // New makes the sizer of a service.
 func New(db *pg.DB, now func() time.Time) *Sizer {
-	return &Sizer{db: db, now: now, kept: map[id.ID]measured{}}
+	return &Sizer{db: db, kept: cache.New(cache.Config[id.ID, sizeapi.Size]{Name: "tenantSizes", Size: maxKept, MaxAge: keep,
+		Now: now})}
 }
 
-// Sizes returns how much the service stores of tenants, as of at most an hour ago.
+// Sizes returns how much the service stores of tenants, as of at most an hour ago. Those that are not kept are measured
+// together.
 func (s *Sizer) Sizes(ctx context.Context, in sizeapi.Tenants) (out sizeapi.Sizes, err error) {
-	var missing []id.ID
-	s.mu.Lock()
-	for _, tenant := range in.IDs {
-		if known, ok := s.kept[tenant]; !ok || s.now().Sub(known.at) >= keep {
-			missing = append(missing, tenant)
-		}
-	}
-	s.mu.Unlock()
-	found := map[id.ID]sizeapi.Size{}
+	missing := slices.DeleteFunc(slices.Clone(in.IDs), func(tenant id.ID) bool {
+		_, known := s.kept.Peek(tenant)
+		return known
+	})
+	measured := map[id.ID]sizeapi.Size{}
 	if len(missing) > 0 {
-		if found, err = Measure(ctx, s.db, missing); err != nil {
+		if measured, err = Measure(ctx, s.db, missing); err != nil {
 			return out, err
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.kept)+len(found) > maxKept {
-		s.kept = map[id.ID]measured{}
-	}
-	for tenant, size := range found {
-		s.kept[tenant] = measured{size, s.now()}
-	}
 	for _, tenant := range in.IDs {
-		size, ok := found[tenant]
-		if !ok {
-			size = s.kept[tenant].size
+		size, err := s.kept.Get(ctx, tenant, func(ctx context.Context) (sizeapi.Size, error) {
+			if size, ok := measured[tenant]; ok {
+				return size, nil
+			}
+			again, err := Measure(ctx, s.db, []id.ID{tenant}) // it has expired since it was looked for
+			return again[tenant], err
+		})
+		if err != nil {
+			return out, err
 		}
 		out.Sizes = append(out.Sizes, size)
 	}

@@ -32,7 +32,7 @@ func AdminKeyVariables(source *env.Source) { source.Declare(new(adminKeyConfig))
 // AdminKey creates an API key of the owner of the tenant with a key or an id and writes
 // the API key to out as JSON, its secret encrypted for recipients (secretRecipients). It works on
 // the database, whether the product runs or not, for a tenant without a usable API key of an
-// administrator (locked out; break-glass access). The owner is told by mail. AdminKey sets the
+// administrator (locked out; break-glass access). The owner gets a mail about it. AdminKey sets the
 // tenant of the event.
 func AdminKey(
 	ctx context.Context, source *env.Source, tenantName, recipients string, e *operatorlog.Event, out io.Writer,
@@ -54,10 +54,10 @@ func AdminKey(
 	if err != nil {
 		return err
 	}
-	return writeJSON(out, map[string]string{"id": made.ID, member: text})
+	return WriteJSON(out, map[string]string{"id": made.ID, member: text})
 }
 
-// create creates the API key, and emits the event by which the owner is told.
+// create creates the API key, and emits the event for the mail to the owner.
 func (cfg adminKeyConfig) create(ctx context.Context, tenantName string, e *operatorlog.Event) (made tokens.APIKey, err error) {
 	ring, err := parseMasterKey(cfg.MasterKey)
 	if err != nil {
@@ -77,7 +77,7 @@ func (cfg adminKeyConfig) create(ctx context.Context, tenantName string, e *oper
 		return made, err
 	}
 	accounts := directorystore.New(directories, time.Now)
-	tenant, err := findTenant(ctx, accounts, tenantName)
+	tenant, err := FindTenant(ctx, accounts, tenantName)
 	if err != nil {
 		return made, err
 	}
@@ -95,7 +95,7 @@ func (cfg adminKeyConfig) create(ctx context.Context, tenantName string, e *oper
 		Tenant: tenant.ID, Account: owner.ID, Key: made.ID, At: e.At, Operator: e.Operator, Reason: e.Reason,
 	}
 	if err := accounts.Tx(ctx, func(tx *directorystore.Tx) error { return tx.Emit(ctx, event) }); err != nil {
-		return made, fmt.Errorf("tell the owner: %w", err)
+		return made, fmt.Errorf("notify the owner: %w", err)
 	}
 	return made, nil
 }

@@ -33,7 +33,7 @@ type BackupOptions struct {
 
 // backupConfig is what Backup reads, beside where Kafka is.
 type backupConfig struct {
-	Databases databases
+	Databases Databases
 	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"master keys that encrypt secrets at rest"`
 	Internal  secure.Secret `env:"DOORWARD_INTERNAL_SECRET" required:"true" help:"secret that all processes of the deployment share"`
 }
@@ -113,8 +113,8 @@ func Backup(ctx context.Context, source *env.Source, parent string, options Back
 	}{folder, made})
 }
 
-func (d databases) schemas() (names []string) {
-	for _, schema := range d.configs() {
+func (d Databases) schemas() (names []string) {
+	for _, schema := range d.Configs() {
 		names = append(names, schema.Schema)
 	}
 	return names
@@ -221,7 +221,7 @@ type restored struct {
 }
 
 func (r *restored) prepare(ctx context.Context, url string) error {
-	for _, schema := range allInOneDatabase(url).configs() {
+	for _, schema := range allInOneDatabase(url).Configs() {
 		if err := pg.EnsureRole(ctx, schema); err != nil {
 			return err
 		}

@@ -180,7 +180,7 @@ func onFolder(t *testing.T, dir string, do func(*pg.DB, *env.Source)) {
 	if err != nil {
 		t.Fatal(errors.Join(err, release()))
 	}
-	db, err := pg.Open(t.Context(), directory.Config(env.Load[databases](source).Directory))
+	db, err := pg.Open(t.Context(), directory.Config(env.Load[Databases](source).Directory))
 	if err != nil {
 		t.Fatal(errors.Join(err, stop(), release()))
 	}

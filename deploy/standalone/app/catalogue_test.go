@@ -28,7 +28,7 @@ func TestEveryKeyBeginsWithItsTenant(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t, migrated)
 	unused, keys := maps.Clone(keysOfTheDeployment), 0
-	for _, schema := range allInOneDatabase(url).configs() {
+	for _, schema := range allInOneDatabase(url).Configs() {
 		db, err := pg.OpenWithoutMigrating(t.Context(), schema)
 		if err != nil {
 			t.Fatal(err)

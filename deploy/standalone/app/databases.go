@@ -20,8 +20,8 @@ import (
 	oauth "github.com/doorward/doorward/services/oauth/store"
 )
 
-// databases are the addresses of the PostgreSQL database of each service.
-type databases struct {
+// Databases are the addresses of the PostgreSQL database of each service.
+type Databases struct {
 	Directory    secure.Secret `env:"DIRECTORY_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the directory service"`
 	Application  secure.Secret `env:"APPLICATION_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the application service"`
 	OAuth        secure.Secret `env:"OAUTH_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the oauth service"`
@@ -31,13 +31,13 @@ type databases struct {
 }
 
 // allInOneDatabase are the databases of services that share one.
-func allInOneDatabase(url string) databases {
+func allInOneDatabase(url string) Databases {
 	all := secure.Secret(url)
-	return databases{Directory: all, Application: all, OAuth: all, MFA: all, Notification: all, IDSite: all}
+	return Databases{Directory: all, Application: all, OAuth: all, MFA: all, Notification: all, IDSite: all}
 }
 
-// configs returns the configuration of each service's schema. No schema needs another.
-func (d databases) configs() []pg.Config {
+// Configs returns the configuration of each service's schema. No schema needs another.
+func (d Databases) Configs() []pg.Config {
 	return []pg.Config{
 		directory.Config(d.Directory), application.Config(d.Application), oauth.Config(d.OAuth),
 		mfa.Config(d.MFA), notification.Config(d.Notification), idsite.Config(d.IDSite),

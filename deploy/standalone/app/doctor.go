@@ -29,7 +29,7 @@ const (
 
 // doctorConfig is what Doctor reads of each deployment.
 type doctorConfig struct {
-	Databases   databases
+	Databases   Databases
 	MasterKey   secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"master keys that encrypt secrets at rest"`
 	Secret      secure.Secret `env:"DOORWARD_INTERNAL_SECRET" required:"true" help:"secret that all processes of the deployment share"`
 	BaseURL     string        `env:"DOORWARD_BASE_URL" required:"true" help:"public address of the management API with its version"`
@@ -164,7 +164,7 @@ func (d *doctor) report(asJSON bool, out io.Writer) error {
 		failed = failed || f.Status == "failed"
 	}
 	if asJSON {
-		if err := writeJSON(out, d.findings); err != nil {
+		if err := WriteJSON(out, d.findings); err != nil {
 			return err
 		}
 	} else {

@@ -55,7 +55,7 @@ func TestEveryServiceHearsOfTheEndOfWhatItStores(t *testing.T) {
 	ending, owners := endingEvents(t)
 	url := pgtest.New(t, migrated)
 	tables, columns := map[string][]string{}, map[string][]string{} // of each schema
-	for _, schema := range allInOneDatabase(url).configs() {
+	for _, schema := range allInOneDatabase(url).Configs() {
 		db, err := pg.OpenWithoutMigrating(t.Context(), schema)
 		if err != nil {
 			t.Fatal(err)

@@ -74,7 +74,7 @@ func Explain(ctx context.Context, source *env.Source, tenantName, applicationNam
 	}
 	defer applications.Close()
 	accounts, mappings := directorystore.New(directories, time.Now), applicationstore.New(applications, time.Now)
-	tenant, err := findTenant(ctx, accounts, tenantName)
+	tenant, err := FindTenant(ctx, accounts, tenantName)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func Explain(ctx context.Context, source *env.Source, tenantName, applicationNam
 		return err
 	}
 	if asJSON {
-		err = writeJSON(out, applicationrest.Explanation(svc, base, e))
+		err = WriteJSON(out, applicationrest.Explanation(svc, base, e))
 	} else {
 		writeExplanation(out, e)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
 	application "github.com/doorward/doorward/services/application/store"
+	"github.com/doorward/doorward/services/directory/operator"
 	directory "github.com/doorward/doorward/services/directory/store"
 )
 
@@ -82,7 +83,7 @@ func Logins(ctx context.Context, source *env.Source, tenantName, login, since st
 		return err
 	}
 	if asJSON {
-		return writeJSON(out, lines)
+		return WriteJSON(out, lines)
 	}
 	for _, l := range lines {
 		limit, until := "-", "-"
@@ -108,7 +109,7 @@ func (cfg loginsConfig) failedLogins(ctx context.Context, tenantName, login stri
 	}
 	defer applications.Close()
 	stores, mappings := directory.New(directories, time.Now), application.New(applications, time.Now)
-	tenant, err := findTenant(ctx, stores, tenantName)
+	tenant, err := FindTenant(ctx, stores, tenantName)
 	if err != nil {
 		return nil, err
 	}
@@ -174,13 +175,10 @@ func word(name string) string {
 	return name
 }
 
-// findTenant returns the tenant with a key or an id.
-func findTenant(ctx context.Context, data *directory.Store, name string) (directoryapi.Tenant, error) {
-	found, err := data.TenantByKey(ctx, name)
-	if tenant, idErr := id.Parse(name); errors.Is(err, apierr.NotFound) && idErr == nil {
-		found, err = data.Tenant(caller.WithTenant(ctx, tenant), tenant)
-	}
-	if errors.Is(err, apierr.NotFound) || err == nil && found.Status == directoryapi.Deleted {
+// FindTenant returns the tenant with a key or an id.
+func FindTenant(ctx context.Context, data *directory.Store, name string) (directoryapi.Tenant, error) {
+	found, err := operator.FindTenant(ctx, data, name)
+	if errors.Is(err, apierr.NotFound) {
 		return found, fmt.Errorf("no tenant has the key or the id %q", name)
 	}
 	return found, err

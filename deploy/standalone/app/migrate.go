@@ -15,7 +15,7 @@ import (
 var ErrMigrationsToDo = errors.New("there are migrations to do: run doorward migrate")
 
 // MigrateVariables declares what Migrate reads.
-func MigrateVariables(source *env.Source) { source.Declare(new(databases)) }
+func MigrateVariables(source *env.Source) { source.Declare(new(Databases)) }
 
 // Migrate runs the schema migrations of every service (pkg/pg/migrate.go). Each schema is
 // migrated under an advisory lock, so that a second command, and a service that starts, wait.
@@ -60,12 +60,12 @@ func CheckMigrations(ctx context.Context, source *env.Source, out io.Writer) err
 // eachSchema calls do for the schema of each service with the state of its migrations. A schema that is newer than
 // this release is an error that names the migrations which are not known.
 func eachSchema(ctx context.Context, source *env.Source, do func(pg.Config, pg.MigrationState) error) (err error) {
-	cfg, stop, err := LoadWithDatabase[databases](ctx, source)
+	cfg, stop, err := LoadWithDatabase[Databases](ctx, source)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	for _, schema := range cfg.configs() {
+	for _, schema := range cfg.Configs() {
 		state, err := pg.ReadMigrations(ctx, schema)
 		if err != nil {
 			return fmt.Errorf("%s: %w", schema.Schema, err)

@@ -21,7 +21,7 @@ func migrated(ctx context.Context, url string) error {
 func TestMigrationsRunOnceWhenTwoCommandsStartTogether(t *testing.T) {
 	t.Parallel()
 	url := pgtest.New(t, nil)
-	schemas := allInOneDatabase(url).configs()
+	schemas := allInOneDatabase(url).Configs()
 	var before bytes.Buffer
 	err := CheckMigrations(t.Context(), env.New([]string{"DATABASE_URL=" + url}), &before)
 	if !errors.Is(err, ErrMigrationsToDo) || !strings.Contains(before.String(), "directory: 10 to do\n") {

@@ -226,7 +226,7 @@ func (p *product) purgeDeletedTenants(name string) {
 		p.Fatal(err)
 	}
 	var operators *operator.Service
-	for _, config := range allInOneDatabase(url).configs() {
+	for _, config := range allInOneDatabase(url).Configs() {
 		db, err := pg.OpenWithoutMigrating(p.Context(), config)
 		if err != nil {
 			p.Fatal(err)

@@ -23,7 +23,7 @@ import (
 
 // rotateConfig is what RotateKeys reads.
 type rotateConfig struct {
-	Databases databases
+	Databases Databases
 	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"master keys that encrypt secrets at rest, the new one first"`
 }
 
@@ -31,8 +31,8 @@ type rotateConfig struct {
 func RotateVariables(source *env.Source) { source.Declare(new(rotateConfig)) }
 
 // sealedSchemas returns the schemas of all services.
-func (d databases) sealedSchemas() []sealed.Schema {
-	configs := d.configs()
+func (d Databases) sealedSchemas() []sealed.Schema {
+	configs := d.Configs()
 	return []sealed.Schema{
 		sealed.NewSchema(configs[0], directory.Sealed), sealed.NewSchema(configs[1], application.Sealed),
 		sealed.NewSchema(configs[2], oauth.Sealed), sealed.NewSchema(configs[3], mfa.Sealed),

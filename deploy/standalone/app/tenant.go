@@ -63,9 +63,9 @@ func (d *deploymentData) close() error {
 	return d.stop()
 }
 
-// findTenant returns the tenant with a key, such as clever-otter, or an id.
+// FindTenant returns the tenant with a key, such as clever-otter, or an id.
 func (d *deploymentData) findTenant(ctx context.Context, name string) (directoryapi.Tenant, error) {
-	return findTenant(ctx, directory.New(d.DBs["directory"], nil), name)
+	return FindTenant(ctx, directory.New(d.DBs["directory"], nil), name)
 }
 
 // NewExportKeyPair writes a new age key pair for exports: the identity file, which is the
@@ -89,7 +89,7 @@ func NewExportKeyPair(source *env.Source, recipients string, out io.Writer) erro
 	if err != nil {
 		return err
 	}
-	return writeJSON(out, map[string]string{"publicKey": pair.Recipient().String(), member: text})
+	return WriteJSON(out, map[string]string{"publicKey": pair.Recipient().String(), member: text})
 }
 
 // ExportTenant writes all resources of the tenant with a key or an id into a folder, encrypted for the recipients, and

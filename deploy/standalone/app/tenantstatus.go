@@ -92,7 +92,7 @@ func changeTenantStatus(ctx context.Context, source *env.Source, tenantName stri
 	change tenantChange, asJSON bool, out io.Writer) error {
 	return withTenants(ctx, source, func(db *pg.DB, data *directorystore.Store, operator string) error {
 		e.ID, e.At, e.Operator = id.New(time.Now()), time.Now().UTC(), operator
-		tenant, err := findTenant(ctx, data, tenantName)
+		tenant, err := FindTenant(ctx, data, tenantName)
 		if err != nil {
 			return errors.Join(err, recordRefused(ctx, db, e))
 		}
@@ -104,7 +104,7 @@ func changeTenantStatus(ctx context.Context, source *env.Source, tenantName stri
 			_, err = fmt.Fprintf(out, "%s: %s\n", tenant.Key, tenant.Status)
 			return err
 		}
-		return writeJSON(out, tenant)
+		return WriteJSON(out, tenant)
 	})
 }
 
@@ -124,7 +124,7 @@ func OperatorEvents(ctx context.Context, source *env.Source, tenantName, since s
 	return withTenants(ctx, source, func(db *pg.DB, data *directorystore.Store, _ string) error {
 		var of *id.ID
 		if tenantName != "" {
-			tenant, err := findTenant(ctx, data, tenantName)
+			tenant, err := FindTenant(ctx, data, tenantName)
 			if err != nil {
 				return err
 			}
@@ -135,7 +135,7 @@ func OperatorEvents(ctx context.Context, source *env.Source, tenantName, since s
 			return err
 		}
 		if asJSON {
-			return writeJSON(out, events)
+			return WriteJSON(out, events)
 		}
 		for _, e := range events {
 			tenant, reason := "-", "-"
@@ -151,8 +151,8 @@ func OperatorEvents(ctx context.Context, source *env.Source, tenantName, since s
 	})
 }
 
-// writeJSON writes a value, indented.
-func writeJSON(out io.Writer, value any) error {
+// WriteJSON writes a value, indented.
+func WriteJSON(out io.Writer, value any) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(value)

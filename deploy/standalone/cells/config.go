@@ -28,7 +28,7 @@ type CellConfig struct {
 	Address  string `json:"address"`  // where the proxy sends its requests, as the header X-Doorward-Cell-Address has it
 	Operator string `json:"operator"` // URL of DOORWARD_OPERATOR_LISTEN
 	KeyFile  string `json:"keyFile"`  // an entry of DOORWARD_OPERATOR_KEYS with the role lookup
-	CAFile   string `json:"caFile"`   // PEM of who has signed the certificate of Operator; "": those of the system
+	CAFile   string `json:"caFile"`   // certificate authorities (PEM) for the certificate of Operator; "": those of the system
 
 	keyName, keySecret string
 	roots              *x509.CertPool

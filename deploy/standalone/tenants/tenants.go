@@ -5,15 +5,17 @@ package tenants
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/doorward/doorward/deploy/standalone/app"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/api/sizeapi"
 	"github.com/doorward/doorward/pkg/api/usageapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
@@ -23,30 +25,14 @@ import (
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/operatorlog"
 	"github.com/doorward/doorward/pkg/pg"
-	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/tenantsize"
-	application "github.com/doorward/doorward/services/application/store"
 	"github.com/doorward/doorward/services/directory/operator"
 	operatorstore "github.com/doorward/doorward/services/directory/operator/store"
 	directory "github.com/doorward/doorward/services/directory/store"
-	idsite "github.com/doorward/doorward/services/idsite/store"
-	mfa "github.com/doorward/doorward/services/mfa/store"
-	notification "github.com/doorward/doorward/services/notification/store"
-	oauth "github.com/doorward/doorward/services/oauth/store"
 )
 
-// databases are what the commands read.
-type databases struct {
-	Directory    secure.Secret `env:"DIRECTORY_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the directory service"`
-	Application  secure.Secret `env:"APPLICATION_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the application service"`
-	OAuth        secure.Secret `env:"OAUTH_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the oauth service"`
-	MFA          secure.Secret `env:"MFA_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the mfa service"`
-	IDSite       secure.Secret `env:"IDSITE_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the idsite service"`
-	Notification secure.Secret `env:"NOTIFICATION_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL of the notification service"`
-}
-
 // Variables declares what the commands read.
-func Variables(source *env.Source) { source.Declare(new(databases)) }
+func Variables(source *env.Source) { source.Declare(new(app.Databases)) }
 
 // deployment is the data of a deployment while a command runs.
 type deployment struct {
@@ -57,37 +43,25 @@ type deployment struct {
 
 // with calls do with the data of the deployment, whether the product runs or not.
 func with(ctx context.Context, source *env.Source, do func(deployment) error) (err error) {
-	cfg, stop, err := app.LoadWithDatabase[databases](ctx, source)
+	cfg, stop, err := app.LoadWithDatabase[app.Databases](ctx, source)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	opened := make([]*pg.DB, 0, 6)
+	opened := map[string]*pg.DB{}
 	defer func() {
 		for _, db := range opened {
 			db.Close()
 		}
 	}()
-	for _, schema := range []pg.Config{
-		directory.Config(cfg.Directory), application.Config(cfg.Application), notification.Config(cfg.Notification),
-		oauth.Config(cfg.OAuth), mfa.Config(cfg.MFA), idsite.Config(cfg.IDSite),
-	} {
-		db, err := pg.Open(ctx, schema)
-		if err != nil {
+	for _, schema := range cfg.Configs() {
+		if opened[schema.Schema], err = pg.Open(ctx, schema); err != nil {
+			delete(opened, schema.Schema)
 			return err
 		}
-		opened = append(opened, db)
 	}
-	return do(deployment{directory.New(opened[0], time.Now), opened[1], opened[2], opened})
-}
-
-// find returns the tenant with a key or an id.
-func (d deployment) find(ctx context.Context, name string) (directoryapi.Tenant, error) {
-	found, err := operator.FindTenant(ctx, d.directories, name)
-	if errors.Is(err, apierr.NotFound) {
-		return found, fmt.Errorf("no tenant has the key or the id %q", name)
-	}
-	return found, err
+	return do(deployment{directory.New(opened["directory"], time.Now), opened["application"], opened["notification"],
+		slices.Collect(maps.Values(opened))})
 }
 
 // keyOf returns the key of a tenant, or its id where the tenant has gone since.
@@ -99,30 +73,10 @@ func (d deployment) keyOf(ctx context.Context, tenant id.ID) (string, error) {
 	return found.Key, err
 }
 
-// writeJSON writes a value, indented.
-func writeJSON(out io.Writer, value any) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
-}
-
 // shown is a tenant with what the services store and have counted of it in 30 days.
 type shown struct {
 	directoryapi.Tenant
-	Owner        *owner `json:"owner"`
-	Accounts     int64  `json:"accounts"`
-	Applications int64  `json:"applications"`
-	Directories  int64  `json:"directories"`
-	Bytes        int64  `json:"bytes"`
-	Logins       int64  `json:"logins"`
-	FailedLogins int64  `json:"failedLogins"`
-	Mails        int64  `json:"mails"`
-	Texts        int64  `json:"texts"`
-}
-
-type owner struct {
-	ID    id.ID  `json:"id"`
-	Email string `json:"email"`
+	sizeapi.Figures
 }
 
 // show adds what the services store and have counted of tenants.
@@ -145,14 +99,13 @@ func (d deployment) show(ctx context.Context, tenants []directoryapi.Tenant) ([]
 	}
 	totals := usageapi.Totals(usageapi.Report{Counts: counts})
 	for i, t := range tenants {
-		used := totals[t.ID]
-		all[i].Logins, all[i].FailedLogins, all[i].Mails, all[i].Texts = used.Logins, used.FailedLogins, used.Mails, used.Texts
+		all[i].SetUsage(totals[t.ID])
 		found, err := d.directories.Owner(caller.WithTenant(ctx, t.ID), t.ID)
 		if err != nil && !errors.Is(err, apierr.NotFound) {
 			return nil, err
 		}
 		if err == nil {
-			all[i].Owner = &owner{found.ID, found.Email}
+			all[i].Owner = &sizeapi.Owner{ID: found.ID, Email: found.Email}
 		}
 	}
 	for _, db := range d.schemas {
@@ -161,11 +114,7 @@ func (d deployment) show(ctx context.Context, tenants []directoryapi.Tenant) ([]
 			return nil, err
 		}
 		for i, t := range tenants {
-			size := sizes[t.ID]
-			all[i].Bytes += size.Bytes
-			all[i].Accounts += size.Rows["accounts"]
-			all[i].Applications += size.Rows["applications"]
-			all[i].Directories += size.Rows["directories"]
+			all[i].AddSize(sizes[t.ID])
 		}
 	}
 	return all, nil
@@ -202,7 +151,7 @@ func List(ctx context.Context, source *env.Source, q, status string, asJSON bool
 			return err
 		}
 		if asJSON {
-			return writeJSON(out, all)
+			return app.WriteJSON(out, all)
 		}
 		for _, t := range all {
 			_, _ = fmt.Fprintf(out, "%s %s %s %d %d %d %s\n", t.Key, t.ID, t.Status, t.Accounts, t.Logins, t.Mails, t.Name)
@@ -225,7 +174,7 @@ func Show(ctx context.Context, source *env.Source, name string, out io.Writer) e
 		if err != nil {
 			return err
 		}
-		return writeJSON(out, all[0])
+		return app.WriteJSON(out, all[0])
 	})
 }
 
@@ -250,16 +199,13 @@ type Deletion struct {
 	Confirmed             bool   // do not ask
 }
 
-// maxGrace is the longest grace of a deletion.
-const maxGrace = 400 * 24 * time.Hour
-
 // Delete suspends a tenant and deletes all of it after a grace. It asks in, where that is a terminal.
 func Delete(ctx context.Context, source *env.Source, in Deletion, terminal io.Reader, asJSON bool, out io.Writer) error {
 	grace, err := field.ParseDuration(in.Grace)
 	switch {
 	case in.Reason == "":
 		return fmt.Errorf("%w: --reason: say why, for the record of operators", app.ErrUsage)
-	case err != nil || grace < 0 || grace > maxGrace:
+	case err != nil || grace < 0 || grace > directoryapi.MaxGrace:
 		return fmt.Errorf("%w: --grace is a duration such as P7D, at most 400 days, not %q", app.ErrUsage, in.Grace)
 	case !in.Confirmed && terminal == nil:
 		return fmt.Errorf("%w: this is no terminal on which to ask: say --yes", app.ErrUsage)
@@ -267,7 +213,7 @@ func Delete(ctx context.Context, source *env.Source, in Deletion, terminal io.Re
 	return with(ctx, source, func(d deployment) error {
 		now := time.Now().UTC()
 		e := operatorlog.Event{ID: id.New(now), At: now, Command: "tenant delete", Operator: app.OperatorName(source), Reason: &in.Reason}
-		tenant, err := d.find(ctx, in.Tenant)
+		tenant, err := app.FindTenant(ctx, d.directories, in.Tenant)
 		if err != nil {
 			return errors.Join(err, operator.RecordRefused(ctx, d.directories, e))
 		}
@@ -279,7 +225,7 @@ func Delete(ctx context.Context, source *env.Source, in Deletion, terminal io.Re
 			return errors.New(apierr.From(err).Reason)
 		}
 		if asJSON {
-			return writeJSON(out, tenant)
+			return app.WriteJSON(out, tenant)
 		}
 		_, err = fmt.Fprintf(out, "%s: %s until %s\n", tenant.Key, tenant.Status, tenant.DeleteAfter.UTC().Format(time.RFC3339))
 		return err

@@ -30,16 +30,13 @@ type UsageQuery struct{ Tenant, From, To, By string }
 // Usage writes what tenants used to out, the newest first: of the tenant with a key or an id, or of all where that is
 // empty.
 func Usage(ctx context.Context, source *env.Source, in UsageQuery, asJSON bool, out io.Writer) error {
-	if _, err := usageapi.ParseQuery(in.From, in.To, in.By, time.Now()); err != nil {
+	query, err := usageapi.ParseQuery(in.From, in.To, in.By, time.Now())
+	if err != nil {
 		return fmt.Errorf("%w: %s", app.ErrUsage, apierr.From(err).Reason)
 	}
 	return with(ctx, source, func(d deployment) error {
-		query, err := usageapi.ParseQuery(in.From, in.To, in.By, time.Now())
-		if err != nil {
-			return err
-		}
 		if in.Tenant != "" {
-			tenant, err := d.find(ctx, in.Tenant)
+			tenant, err := app.FindTenant(ctx, d.directories, in.Tenant)
 			if err != nil {
 				return err
 			}
@@ -50,7 +47,7 @@ func Usage(ctx context.Context, source *env.Source, in UsageQuery, asJSON bool, 
 			return err
 		}
 		if asJSON {
-			return writeJSON(out, counts)
+			return app.WriteJSON(out, counts)
 		}
 		keys := map[id.ID]string{}
 		for _, c := range counts {

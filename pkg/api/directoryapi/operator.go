@@ -62,6 +62,9 @@ type OperatorChange struct {
 	Reason   *string `json:"reason"`   // likewise
 }
 
+// MaxGrace is the longest grace of a deletion.
+const MaxGrace = 400 * 24 * time.Hour
+
 // DeleteTenant is the request to delete a tenant.
 type DeleteTenant struct {
 	OperatorChange

@@ -1,4 +1,4 @@
-// Package sizeapi is the contract by which each service tells how much it stores of a tenant (package tenantsize).
+// Package sizeapi is the contract by which each service returns how much it stores of a tenant (package tenantsize).
 package sizeapi
 
 import (
