@@ -13,7 +13,7 @@ import (
 // Mail returns what a mail of a workflow to an account is made of: its template and the values of
 // macros. It returns apierr.NotFound when the account was deleted, the workflow is disabled, or
 // the directory is a mirror, which has no workflows. The notification service renders and sends it
-// (services/notification/mail.go).
+// (services/notification/mailcontent.go).
 func (s *Service) Mail(ctx context.Context, in directoryapi.MailOf) (directoryapi.Mail, error) {
 	if in.Workflow == directoryapi.SigningUp {
 		return s.signUpMail(ctx, in)

@@ -45,7 +45,7 @@ func (s *Service) adminKeyContent(ctx context.Context, d store.Delivery) (mailCo
 	if event.Reason != nil {
 		content.values["adminKey.reason"] = *event.Reason
 	}
-	content.addDefaultTexts()
+	content.chooseTexts()
 	return content, nil
 }
 

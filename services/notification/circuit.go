@@ -178,6 +178,6 @@ func (s *Service) circuitAlertContent(ctx context.Context, d store.Delivery) (ma
 		"smtpServer.host": v.Host, "smtpServer.port": strconv.Itoa(v.Port),
 		"smtpServer.failures": strconv.Itoa(failureThreshold),
 	}
-	content.addDefaultTexts()
+	content.chooseTexts()
 	return content, nil
 }

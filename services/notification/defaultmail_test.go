@@ -30,7 +30,7 @@ func unchanged(workflow directoryapi.Workflow, tag, language string) mailContent
 	if workflow.Page() == "" {
 		content.token = ""
 	}
-	content.addDefaultTexts()
+	content.chooseTexts()
 	return content
 }
 

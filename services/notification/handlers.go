@@ -16,7 +16,7 @@ import (
 var Sources = []string{"directory", "idsite", "mfa"}
 
 // Handlers turn events into deliveries. Whether a mail is sent at all is decided when it is
-// composed (mailchannel.go), by the state of the directory at that time.
+// composed (mailcontent.go), by the state of the directory at that time.
 func (s *Service) Handlers() []events.Handler {
 	return []events.Handler{
 		events.On(s.accountRegistered), events.On(s.accountVerified), events.On(s.verificationRequested),

@@ -13,24 +13,10 @@ import (
 
 	gomail "github.com/wneessen/go-mail"
 
-	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/macro"
 	"github.com/doorward/doorward/pkg/mailtext"
-	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/notification/store"
 )
-
-// mailContent is all that compose makes a mail of. loadMailContent (mailchannel.go) loads it.
-type mailContent struct {
-	delivery store.Delivery
-	directoryapi.Mail
-	token           secure.Secret     // empty: the mail has no link
-	language        string            // of the macros, and of the mail where it is the deployment's (pkg/mailtext)
-	application     *string           // name of the application, if the mail names one
-	homeURL         *string           // where users of the application begin, if it has that
-	applicationData map[string]string // values of its customData that the template names
-	values          map[string]string // of macros that this kind of mail alone has
-}
 
 // macroValues returns the values of the macros of an email template, sanitized (sanitize.go).
 func (s *Service) macroValues(content mailContent) map[string]string {

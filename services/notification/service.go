@@ -2,8 +2,8 @@
 // other services ask for. An event becomes deliveries (handlers.go), one row for each; workers send
 // them (worker.go) with retries (retry.go).
 //
-// Mails: mailchannel.go loads the email template, mail.go renders the mail with the macros
-// of pkg/macro, and smtpclient.go sends it by SMTP, through the tenant's own server unless
+// Mails: mailcontent.go loads the email template and chooses its language, mail.go renders the mail with the
+// macros of pkg/macro, mailchannel.go and smtpclient.go send it by SMTP, through the tenant's own server unless
 // its circuit breaker is open (circuit.go).
 //
 // Text messages: smschannel.go sends each at most once, through the SMS provider
