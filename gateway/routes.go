@@ -8,7 +8,8 @@ package gateway
 //
 //   - Methods: G is GET and HEAD, P is POST, U is PUT, D is DELETE, O is OPTIONS; other methods are
 //     answered with 405. A is every method: the service decides which methods it allows.
-//   - Access: key requires an API key. user requires an API key too, not a session of a user: it
+//   - Access: key requires an API key; these lines are all below /v1, where a path that is not listed requires one
+//     too. user requires an API key too, not a session of a user: it
 //     marks what logs an end user in (logins, tokens, codes, mails), which has rate limits of its
 //     own. agent requires an API key too, and also accepts the keys of the LDAP agent that the
 //     path names. public and hosted require no API key: public is called by programs and identity

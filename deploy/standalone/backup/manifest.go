@@ -1,5 +1,5 @@
 // Package backup writes and reads backups of a data folder of standalone (docs/backup.md): the folder of a backup and
-// its backup.json (this file), what is written into it (write.go), and a data folder that is made of it (restore.go).
+// its backup.json (this file), what is written into it (make.go), and a data folder that is made of it (restore.go).
 // The commands of doorward, which know what a deployment consists of, are in deploy/standalone/app/backup.go.
 package backup
 

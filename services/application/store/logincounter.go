@@ -11,7 +11,7 @@ import (
 // LoginCounterKey is the key of a counter of failed logins: a login name at a client address,
 // both as HMACs. Without an address the counter is for the login name at all addresses that
 // are not known for it, without a login name for the address with all login names. The rules
-// (lockout) are in ../throttle.go.
+// (lockout) are in services/application/throttle/throttle.go.
 type LoginCounterKey struct {
 	Login, Address string
 }

@@ -1,6 +1,7 @@
 // Package throttle is the lockout after failed logins (rate limit of logins, protection against brute force and
 // credential stuffing; docs/interface/limits.md#login-throttle). It is a part of the application service; its counters
-// are in services/application/store/logincounter.go.
+// are in services/application/store/logincounter.go, its numbers are variables of services/application/app/config.go.
+// The status LOCKED of an account is something else: an administrator sets it.
 package throttle
 
 import (

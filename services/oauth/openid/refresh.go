@@ -89,7 +89,8 @@ func (s *Service) refreshGrant(ctx context.Context, r request) (issue, error) {
 	return out, nil
 }
 
-// errReplayed says that a refresh token was used again after the grace: its family has to end.
+// errReplayed says that a refresh token was used again after the grace: its family has to end, which issueTokens
+// (token.go) does, in a transaction of its own.
 var errReplayed = errors.New("openid: a refresh token was used again")
 
 // useRefreshToken records the use of a refresh token. The family counts generations: the answers to the tokens of one
