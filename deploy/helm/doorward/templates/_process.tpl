@@ -152,6 +152,9 @@ OTEL_EXPORTER_OTLP_ENDPOINT: {{ $v.monitoring.tracesEndpoint | quote }}
 DOORWARD_{{ upper . }}_URL: "{{ ternary "https" "http" (ne $v.internalTLS.secret "") }}://{{ $.root.Release.Name }}-{{ . }}:8080"
 {{- end }}
 {{- end }}
+{{- with dig .process "poolSize" 0 $v.processes }}
+DOORWARD_DATABASE_POOL_SIZE: {{ . | quote }}
+{{- end }}
 {{- if eq .process "toolbox" }}
 DOORWARD_OPERATOR: {{ $v.toolbox.operator | quote }}
 {{- end }}
@@ -217,6 +220,9 @@ it would refuse to start otherwise.
 {{- if not (or (has (trimSuffix "_FILE" $name) $known) (regexMatch "^(GO[A-Z]+|OTEL_[A-Z_]+|SSL_CERT_(DIR|FILE)|TZ)$" $name)) }}
 {{- fail (printf "processes.%s.env.%s: the process does not know this variable; its --help lists those that it knows" $.process $name) }}
 {{- end }}
+{{- end }}
+{{- if hasKey (.own | default dict) "DOORWARD_DATABASE_POOL_SIZE" }}
+{{- fail (printf "processes.%[1]s.env.DOORWARD_DATABASE_POOL_SIZE: set processes.%[1]s.poolSize, which database.maxConnections is compared with" .process) }}
 {{- end }}
 {{- range $name, $secret := include "doorward.secrets" . | fromYaml }}
 - { name: {{ $name }}_FILE, value: /run/secrets/doorward/{{ $name }} }
