@@ -235,8 +235,7 @@ func TestWhatAClusterAddsIsInEachPod(t *testing.T) {
 			t.Errorf("%T %s lacks the label", object, object.GetName())
 		}
 	}
-	for name, deployment := range of[*apps.Deployment](objects) {
-		pod := deployment.Spec.Template
+	for name, pod := range pods(objects) { // of Jobs and the test too
 		container := pod.Spec.Containers[0]
 		env := slices.ContainsFunc(container.Env, func(v core.EnvVar) bool { return v.ValueFrom != nil && v.Name == "NODE" })
 		mount := slices.ContainsFunc(container.VolumeMounts, func(m core.VolumeMount) bool { return m.MountPath == "/extra" })

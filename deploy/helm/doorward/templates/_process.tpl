@@ -50,6 +50,20 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- end }}
 
+{{/* What all Pods have, those of Jobs too. */}}
+{{- define "doorward.podLabels" -}}
+{{ include "doorward.labels" . }}
+{{- range $name, $value := .root.Values.podLabels }}
+{{ $name }}: {{ $value | quote }}
+{{- end }}
+{{- end }}
+
+{{- define "doorward.podAnnotations" -}}
+{{- range $name, $value := .root.Values.podAnnotations }}
+{{ $name }}: {{ $value | quote }}
+{{- end }}
+{{- end }}
+
 {{/*
 A Service's name is a DNS label that begins with a letter, of 63 characters, of which the longest
 component takes 13. Said here, before the migrations run: the API server would say it afterwards.
