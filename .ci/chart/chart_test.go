@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
 	policy "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 	podsecurity "k8s.io/pod-security-admission/api"
@@ -182,13 +184,14 @@ func TestAnUpdateTakesNoPodBeforeAnotherIsReady(t *testing.T) {
 				t.Errorf("%s: %+v", name, update)
 			}
 			container := deployment.Spec.Template.Spec.Containers[0]
-			for _, probe := range []*core.Probe{container.StartupProbe, container.ReadinessProbe} {
-				if probe == nil || probe.HTTPGet.Path != "/readyz" || probe.HTTPGet.Port.String() != "ops" {
+			if probe := container.ReadinessProbe; probe == nil || probe.HTTPGet.Path != "/readyz" || probe.HTTPGet.Port.String() != "ops" {
+				t.Errorf("%s: %+v", name, probe)
+			}
+			// Those restart a process, which waits for PostgreSQL: /readyz fails meanwhile.
+			for _, probe := range []*core.Probe{container.StartupProbe, container.LivenessProbe} {
+				if probe == nil || probe.HTTPGet.Path != "/healthz" || probe.HTTPGet.Port.String() != "ops" {
 					t.Errorf("%s: %+v", name, probe)
 				}
-			}
-			if probe := container.LivenessProbe; probe == nil || probe.HTTPGet.Path != "/healthz" {
-				t.Errorf("%s: %+v", name, probe)
 			}
 			seconds := func(variable string) (n int64) {
 				for _, v := range container.Env {
@@ -300,6 +303,39 @@ func TestTheToolboxIsAJobOnlyWhereItHasArguments(t *testing.T) {
 	}
 }
 
+// An installer reads what a cluster and PostgreSQL must have.
+func TestTheReadmeSaysWhatTheDefaultsTake(t *testing.T) {
+	objects, err := Render("testdata/minimal.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cpu, memory resource.Quantity
+	for _, deployment := range of[*apps.Deployment](objects) {
+		requests := deployment.Spec.Template.Spec.Containers[0].Resources.Requests
+		for range *deployment.Spec.Replicas {
+			cpu.Add(*requests.Cpu())
+			memory.Add(*requests.Memory())
+		}
+	}
+	page, err := os.ReadFile(Dir + "/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("request %.1f processors and %.1f GiB", cpu.AsApproximateFloat64(), memory.AsApproximateFloat64()/(1<<30))
+	if !strings.Contains(string(page), want) {
+		t.Errorf("README.md does not say %q", want)
+	}
+	values, err := chartutil.ReadValues([]byte("baseUrl: https://id.example.com/v1\nkafka: { brokers: [\"kafka:9092\"] }\ndatabase: { maxConnections: 1 }"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = render(values)
+	most := regexp.MustCompile(`up to (\d+) connections`).FindStringSubmatch(fmt.Sprint(err))
+	if most == nil || !strings.Contains(string(page), "by default "+most[1]) {
+		t.Errorf("README.md does not say how many connections the defaults take: %v", err)
+	}
+}
+
 func TestImagesAreOfAReleaseOrADigest(t *testing.T) {
 	digests := 0
 	each(t, func(t *testing.T, objects []Object) {
@@ -359,7 +395,12 @@ func TestValuesThatCannotWorkAreRefused(t *testing.T) {
 		good + "processes: { billing: { replicas: 2 } }":                                                 "billing",
 		good + "processes: { gateway: { env: { lower: x } } }":                                           "lower",
 		good + "processes: { oauth: { env: { DOORWARD_SMTP_HELO: x } } }":                                "processes.oauth.env.DOORWARD_SMTP_HELO",
-		good + "database: { maxConnections: 100 }":                                                       "more than database.maxConnections, 100",
+		good + "database: { maxConnections: 589 }":                                                       "up to 590 connections to PostgreSQL, more than database.maxConnections, 589: application 11 x 10",
+		good + "database: { maxConnections: 590 }\nprocesses: { oauth: { poolSize: 9 } }":                "oauth 11 x 11",
+		good + "processes: { oauth: { poolSize: 3 } }":                                                   "poolSize",
+		good + "processes: { oauth: { poolSize: null } }":                                                "poolSize",
+		good + "processes: { gateway: { poolSize: 8 } }":                                                 "gateway",
+		good + "processes: { oauth: { env: { DOORWARD_DATABASE_POOL_SIZE: 20 } } }":                      "set processes.oauth.poolSize",
 		good + "ingress: { enabled: true }":                                                              "set tls.mode to proxy",
 		good + "httpRoute: { enabled: true }":                                                            "parentRefs",
 		good + "processes: { oauth: { replicas: 20 } }":                                                  "less than its 20 replicas",

@@ -235,8 +235,7 @@ func TestWhatAClusterAddsIsInEachPod(t *testing.T) {
 			t.Errorf("%T %s lacks the label", object, object.GetName())
 		}
 	}
-	for name, deployment := range of[*apps.Deployment](objects) {
-		pod := deployment.Spec.Template
+	for name, pod := range pods(objects) { // of Jobs and the test too
 		container := pod.Spec.Containers[0]
 		env := slices.ContainsFunc(container.Env, func(v core.EnvVar) bool { return v.ValueFrom != nil && v.Name == "NODE" })
 		mount := slices.ContainsFunc(container.VolumeMounts, func(m core.VolumeMount) bool { return m.MountPath == "/extra" })
@@ -261,8 +260,19 @@ func TestTheTestOfAReleaseIsTheDoctor(t *testing.T) {
 		pod := of[*core.Pod](objects)["test"]
 		if pod == nil || pod.Annotations["helm.sh/hook"] != "test" || !slices.Equal(pod.Spec.Containers[0].Args, []string{"doctor"}) {
 			t.Errorf("%+v", pod)
+			return
+		}
+		// Helm reads logs for --logs after it has deleted the Pod, and those of this policy before.
+		if output := pod.Annotations["helm.sh/hook-output-log-policy"]; output != "hook-succeeded,hook-failed" ||
+			!strings.Contains(pod.Annotations["helm.sh/hook-delete-policy"], output) {
+			t.Errorf("the test leaves its Pod, or prints nothing: %v", pod.Annotations)
 		}
 	})
+	for _, file := range []string{"README.md", "templates/NOTES.txt"} {
+		if text, err := os.ReadFile(filepath.Join(Dir, file)); err != nil || strings.Contains(string(text), "--logs") {
+			t.Errorf("%s shows helm test with --logs, which finds no Pod: %v", file, err)
+		}
+	}
 }
 
 func TestTheNotesSayTheFirstRequest(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
@@ -63,6 +64,26 @@ func TestAPackagedChartHasTheAlerts(t *testing.T) {
 		}
 	}
 	t.Error("it does not")
+}
+
+// Alerts and dashboards tell releases apart by this label.
+func TestSeriesHaveTheLabelOfTheirRelease(t *testing.T) {
+	each(t, func(t *testing.T, objects []Object) {
+		for name, monitor := range of[*monitoring.ServiceMonitor](objects) {
+			relabelings := monitor.Spec.Endpoints[0].RelabelConfigs
+			if !slices.ContainsFunc(relabelings, func(c monitoring.RelabelConfig) bool {
+				return c.TargetLabel == "release" && slices.Equal(c.SourceLabels, []monitoring.LabelName{"__meta_kubernetes_pod_label_app_kubernetes_io_instance"})
+			}) {
+				t.Errorf("%s makes no label of the release: %+v", name, relabelings)
+			}
+		}
+	})
+	content, _ := alerts(t)
+	for _, by := range regexp.MustCompile(`\b(?:sum|max|min|count|group)(?: by \(([^)]*)\) )?\(`).FindAllStringSubmatch(content, -1) {
+		if !strings.HasPrefix(by[1], "namespace, ") {
+			t.Errorf("a rule of alerts.yml mixes releases: %s", by[0])
+		}
+	}
 }
 
 // The Prometheus Operator names a job after the Service, which has the name of the

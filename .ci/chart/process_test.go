@@ -92,6 +92,9 @@ func TestEachProcessIsGivenWhatItRequiresAndNothingThatItDoesNotKnow(t *testing.
 	})
 }
 
+// poolSize is the variable that each process has a value of its own for.
+const poolSize = "DOORWARD_DATABASE_POOL_SIZE"
+
 func TestEachProcessThatKnowsAVariableIsGivenTheSameValue(t *testing.T) {
 	known := map[string][]variable{}
 	for _, process := range processes {
@@ -101,7 +104,7 @@ func TestEachProcessThatKnowsAVariableIsGivenTheSameValue(t *testing.T) {
 		given := map[string]map[string]string{} // value by process, by variable
 		for process, pod := range pods(objects) {
 			for _, variable := range pod.Spec.Containers[0].Env {
-				if !strings.HasPrefix(variable.Name, "DOORWARD_") {
+				if !strings.HasPrefix(variable.Name, "DOORWARD_") || variable.Name == poolSize {
 					continue
 				}
 				if given[variable.Name] == nil {
@@ -121,6 +124,28 @@ func TestEachProcessThatKnowsAVariableIsGivenTheSameValue(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestEachServiceIsGivenItsPoolSize(t *testing.T) {
+	objects, err := Render("testdata/production.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, process := range processes {
+		want := map[string]string{"gateway": "", "oauth": "12"}
+		if _, is := want[process]; !is {
+			want[process] = "8"
+		}
+		var got string
+		for _, variable := range pods(objects)[process].Spec.Containers[0].Env {
+			if variable.Name == poolSize {
+				got = variable.Value
+			}
+		}
+		if got != want[process] || (want[process] != "") != knows(help(t, process), poolSize) {
+			t.Errorf("%s has a pool of %q connections, want %q", process, got, want[process])
+		}
+	}
 }
 
 // peer returns the service whose address a variable holds.

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 )
 
 //go:generate go run .
@@ -63,9 +65,9 @@ type variable struct{ name, label string }
 // panel shows queries over time.
 type panel struct {
 	title       string
-	unit        string // of Grafana: s, bytes, percentunit, reqps, short
-	kind        string // timeseries if empty; stat, logs
-	description string
+	unit        string  // of Grafana: s, bytes, percentunit, reqps, short
+	kind        string  // timeseries if empty; stat, logs
+	description string  // what a reader can tell from it
 	runbook     string  // page of docs/runbooks of its alert; empty: it has none
 	threshold   float64 // of a panel with a runbook: the value from which its alert fires
 	fallsBelow  bool    // the alert fires below the threshold
@@ -109,6 +111,8 @@ func (d dashboard) model() object {
 	variables := []object{
 		{"name": "metrics", "label": "Prometheus", "type": "datasource", "query": "prometheus"},
 		{"name": "logs", "label": "Loki", "type": "datasource", "query": "loki"},
+		valuesOf("namespace", "Namespace", `label_values(doorward_build_info, namespace)`),
+		valuesOf("release", "Release", `label_values(doorward_build_info{namespace=~"$namespace"}, release)`),
 	}
 	for _, v := range d.variables {
 		variables = append(variables, object{"name": v.name, "label": v.label, "type": "textbox"})
@@ -118,6 +122,33 @@ func (d dashboard) model() object {
 		"refresh": "30s", "time": object{"from": "now-3h", "to": "now"}, "templating": object{"list": variables}, "panels": panels,
 		"annotations": object{"list": []object{}},
 	}
+}
+
+// valuesOf is a template variable whose values are those of a label. All of them are chosen at first, also of series
+// that lack the label, as without Kubernetes.
+func valuesOf(name, label, query string) object {
+	return object{
+		"name": name, "label": label, "type": "query", "datasource": metrics, "query": query, "refresh": 2, "sort": 1,
+		"multi": true, "includeAll": true, "allValue": ".*",
+		"current": object{"selected": true, "text": []string{"All"}, "value": []string{"$__all"}},
+	}
+}
+
+// ofRelease are the labels of series of the chosen releases: namespace is a label of the Prometheus Operator, release of
+// the chart's ServiceMonitor.
+const ofRelease = `namespace=~"$namespace",release=~"$release"`
+
+// series matches the name of the series of a process or of a recording rule, with the beginning of its labels.
+var series = regexp.MustCompile(`\b(?:doorward:\w+:\w+|(?:doorward|process|go)_\w+|up\b)\{?`)
+
+// scoped limits the series of an expression in PromQL to the chosen releases.
+func scoped(expression string) string {
+	return series.ReplaceAllStringFunc(expression, func(found string) string {
+		if name, labels := strings.CutSuffix(found, "{"); labels {
+			return name + "{" + ofRelease + ","
+		}
+		return found + "{" + ofRelease + "}"
+	})
 }
 
 // model is the panel in Grafana's JSON model.
@@ -133,7 +164,7 @@ func (p panel) model(id int, position object) object {
 	for i, q := range p.queries {
 		target := object{"refId": string(rune('A' + i)), "datasource": source, "expr": q.expression}
 		if kind != "logs" {
-			target["legendFormat"], target["exemplar"] = q.legend, true
+			target["expr"], target["legendFormat"], target["exemplar"] = scoped(q.expression), q.legend, true
 		}
 		targets = append(targets, target)
 	}

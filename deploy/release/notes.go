@@ -58,9 +58,10 @@ func (r *release) notes() error {
 		fmt.Fprintf(&b, "| %s | `%s` |\n", process, r.Images[process])
 	}
 	b.WriteString("\n## Is it genuine?\n\n```\nsha256sum --check SHA256SUMS\n" +
-		"cosign verify-blob --insecure-ignore-tlog=true --key cosign.pub --signature SHA256SUMS.sig SHA256SUMS\n```\n\n" +
+		"cosign verify-blob --insecure-ignore-tlog=true --key cosign.pub --signature SHA256SUMS.sig SHA256SUMS\n" +
+		"openssl pkey -pubin -in cosign.pub -outform DER | sha256sum\n```\n\n" +
 		"Without cosign: `base64 --decode SHA256SUMS.sig > sig; openssl dgst -sha256 -verify cosign.pub -signature sig SHA256SUMS`. " +
-		"SECURITY.md has the fingerprint of `cosign.pub`.\n")
+		"The last line prints the fingerprint of `cosign.pub`: compare it with that at " + repository + "/blob/main/SECURITY.md.\n")
 	if err := r.write("RELEASE_NOTES.md", []byte(b.String())); err != nil {
 		return err
 	}

@@ -32,6 +32,8 @@ type Config struct {
 	deployment.Config
 	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"master keys that encrypt secrets at rest, <id>:<base64 of 32"`
 	_         env.More      `help:"bytes>, the newest first; make one with: echo k1:$(openssl rand -base64 32)"`
+	PoolSize  int           `env:"DOORWARD_DATABASE_POOL_SIZE" default:"8" min:"4" help:"connections to PostgreSQL that requests share (pool);"`
+	_         env.More      `help:"a service opens two more: for notifications, and to check that it can write"`
 	TLS       TLS
 }
 
@@ -71,6 +73,7 @@ func Open[K any](ctx context.Context, p *run.Process, cfg Config, database pg.Co
 	if err != nil {
 		return nil, fmt.Errorf("DOORWARD_MASTER_KEY: %w", err)
 	}
+	database.MaxConns = int32(cfg.PoolSize)
 	db, err := openDatabase(ctx, p, database)
 	if err != nil {
 		return nil, err

@@ -34,8 +34,12 @@ var sealed = []secure.SealedColumn[string]{{Table: "secrets", Key: "tenant_id::t
 type process struct {
 	*testing.T
 	*run.Process
-	opened chan error
+	opened  chan error
+	service *service.Service // when opened had nil
 }
+
+// poolSize is the pool size of its configuration.
+const poolSize = 5
 
 func start(t *testing.T, url string, key secure.Secret) *process {
 	t.Helper()
@@ -47,11 +51,12 @@ func start(t *testing.T, url string, key secure.Secret) *process {
 	started := &process{T: t, Process: p, opened: make(chan error, 1)}
 	ctx, cancel := context.WithCancel(t.Context())
 	cfg := service.Config{Config: deployment.Config{BaseURL: "https://id.example.test/v1", Alias: "service",
-		InternalSecret: secure.Secret(strings.Repeat("s", 32))}, MasterKey: key}
+		InternalSecret: secure.Secret(strings.Repeat("s", 32))}, MasterKey: key, PoolSize: poolSize}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, err := service.Open(ctx, p, cfg, pg.Config{URL: secure.Secret(url), Schema: "vault", Migrations: []fs.FS{migrations}}, sealed)
+		opened, err := service.Open(ctx, p, cfg, pg.Config{URL: secure.Secret(url), Schema: "vault", Migrations: []fs.FS{migrations}}, sealed)
+		started.service = opened
 		started.opened <- err
 		if err == nil {
 			_ = p.Wait(ctx)
@@ -171,6 +176,17 @@ func (p *process) scrape(want string) {
 	_ = response.Body.Close()
 	if !strings.Contains(string(body), want+"\n") {
 		p.Errorf("the metrics lack %s", want)
+	}
+}
+
+func TestThePoolOfAServiceHasTheConfiguredSize(t *testing.T) {
+	t.Parallel()
+	p := start(t, pgtest.New(t, nil), secure.NewMasterKey("k1"))
+	if err := <-p.opened; err != nil {
+		t.Fatal(err)
+	}
+	if size := p.service.DB.Stat().MaxConns(); size != poolSize {
+		t.Errorf("the pool has %d connections at most, want %d", size, poolSize)
 	}
 }
 

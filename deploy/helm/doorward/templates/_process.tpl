@@ -50,6 +50,20 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- end }}
 
+{{/* What all Pods have, those of Jobs too. */}}
+{{- define "doorward.podLabels" -}}
+{{ include "doorward.labels" . }}
+{{- range $name, $value := .root.Values.podLabels }}
+{{ $name }}: {{ $value | quote }}
+{{- end }}
+{{- end }}
+
+{{- define "doorward.podAnnotations" -}}
+{{- range $name, $value := .root.Values.podAnnotations }}
+{{ $name }}: {{ $value | quote }}
+{{- end }}
+{{- end }}
+
 {{/*
 A Service's name is a DNS label that begins with a letter, of 63 characters, of which the longest
 component takes 13. Said here, before the migrations run: the API server would say it afterwards.
@@ -152,6 +166,9 @@ OTEL_EXPORTER_OTLP_ENDPOINT: {{ $v.monitoring.tracesEndpoint | quote }}
 DOORWARD_{{ upper . }}_URL: "{{ ternary "https" "http" (ne $v.internalTLS.secret "") }}://{{ $.root.Release.Name }}-{{ . }}:8080"
 {{- end }}
 {{- end }}
+{{- with dig .process "poolSize" 0 $v.processes }}
+DOORWARD_DATABASE_POOL_SIZE: {{ . | quote }}
+{{- end }}
 {{- if eq .process "toolbox" }}
 DOORWARD_OPERATOR: {{ $v.toolbox.operator | quote }}
 {{- end }}
@@ -217,6 +234,9 @@ it would refuse to start otherwise.
 {{- if not (or (has (trimSuffix "_FILE" $name) $known) (regexMatch "^(GO[A-Z]+|OTEL_[A-Z_]+|SSL_CERT_(DIR|FILE)|TZ)$" $name)) }}
 {{- fail (printf "processes.%s.env.%s: the process does not know this variable; its --help lists those that it knows" $.process $name) }}
 {{- end }}
+{{- end }}
+{{- if hasKey (.own | default dict) "DOORWARD_DATABASE_POOL_SIZE" }}
+{{- fail (printf "processes.%[1]s.env.DOORWARD_DATABASE_POOL_SIZE: set processes.%[1]s.poolSize, which database.maxConnections is compared with" .process) }}
 {{- end }}
 {{- range $name, $secret := include "doorward.secrets" . | fromYaml }}
 - { name: {{ $name }}_FILE, value: /run/secrets/doorward/{{ $name }} }
