@@ -12,7 +12,7 @@ import (
 // or none. On Kubernetes one is needed, because the log of a Pod keeps what the command prints.
 func secretRecipients(source *env.Source, text string) ([]age.Recipient, error) {
 	if text == "" && source.Has("KUBERNETES_SERVICE_HOST") {
-		return nil, usageError("--recipient is needed on Kubernetes, whose logs keep what a command prints: " +
+		return nil, UsageError("--recipient is needed on Kubernetes, whose logs keep what a command prints: " +
 			"name your public key of age, such as age1…; doorward tenant key makes one on your own machine")
 	}
 	if text == "" {
@@ -25,7 +25,7 @@ func secretRecipients(source *env.Source, text string) ([]age.Recipient, error) 
 func parseRecipients(text string) ([]age.Recipient, error) {
 	recipients, err := agesecret.Recipients(text)
 	if err != nil {
-		return nil, usageError(err.Error())
+		return nil, UsageError(err.Error())
 	}
 	return recipients, nil
 }

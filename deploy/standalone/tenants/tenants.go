@@ -204,11 +204,11 @@ func Delete(ctx context.Context, source *env.Source, in Deletion, terminal io.Re
 	grace, err := field.ParseDuration(in.Grace)
 	switch {
 	case in.Reason == "":
-		return fmt.Errorf("%w: --reason: say why, for the record of operators", app.ErrUsage)
+		return app.UsageError("--reason: say why, for the record of operators")
 	case err != nil || grace < 0 || grace > directoryapi.MaxGrace:
-		return fmt.Errorf("%w: --grace is a duration such as P7D, at most 400 days, not %q", app.ErrUsage, in.Grace)
+		return app.UsageError(fmt.Sprintf("--grace is a duration such as P7D, at most 400 days, not %q", in.Grace))
 	case !in.Confirmed && terminal == nil:
-		return fmt.Errorf("%w: this is no terminal on which to ask: say --yes", app.ErrUsage)
+		return app.UsageError("this is no terminal on which to ask: say --yes")
 	}
 	return with(ctx, source, func(d deployment) error {
 		now := time.Now().UTC()
