@@ -3,11 +3,11 @@ package operator
 import (
 	"context"
 	"errors"
-	"regexp"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/doorward/doorward/pkg/agesecret"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/idsiteapi"
 	"github.com/doorward/doorward/pkg/api/sizeapi"
@@ -17,22 +17,13 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/rest"
-	"github.com/doorward/doorward/pkg/secure"
 )
 
 const (
 	maxReason = 1000 // characters of the reason of a change
-	maxName   = 255  // characters of the name of a tenant
-	maxKey    = 60   // characters of the key of a tenant, which is a label of a host name
-	maxEmail  = 255
-	// secretLength is the length of the secret of an API key, in characters of base62.
-	secretLength = 43
 	// defaultGrace is the time after which all of a tenant goes that is deleted.
 	defaultGrace = 7 * 24 * time.Hour
 )
-
-// keyPattern is that of the key of a tenant.
-var keyPattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 // tenantView is the representation of a tenant.
 type tenantView struct {
@@ -49,13 +40,7 @@ type tenantView struct {
 
 	sizeapi.Figures
 
-	APIKey *apiKeyView `json:"apiKey,omitempty"` // of a tenant that was just created
-}
-
-// apiKeyView is an API key with its secret, which is shown this once.
-type apiKeyView struct {
-	ID     string `json:"id"`
-	Secret string `json:"secret"`
+	APIKey *agesecret.APIKey `json:"apiKey,omitempty"` // of a tenant that was just created
 }
 
 // views returns the representations of tenants, with what the services store and have counted of them.
@@ -200,9 +185,8 @@ func (h handlers) deleteTenant(c *fiber.Ctx) error {
 
 // tenantBody is the body that creates a tenant.
 type tenantBody struct {
-	Name       field.Text `json:"name"`
-	OwnerEmail field.Text `json:"ownerEmail"`
-	Key        field.Text `json:"key"`
+	idsiteapi.NewTenant
+	Recipient field.Text `json:"recipient"` // public key of age that the secret of the API key is encrypted for
 }
 
 // createTenant creates a tenant with its owner and his API key, and records that.
@@ -211,7 +195,11 @@ func (h handlers) createTenant(c *fiber.Ctx) error {
 	if err := rest.Body[tenantBody](c, &body); err != nil {
 		return err
 	}
-	in, err := body.parse(h.Now())
+	in, err := body.Request(h.Now())
+	if err != nil {
+		return err
+	}
+	shown, err := body.showKey(in)
 	if err != nil {
 		return err
 	}
@@ -233,27 +221,18 @@ func (h handlers) createTenant(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	views[0].APIKey = &apiKeyView{in.KeyID, in.KeySecret.Reveal()}
+	views[0].APIKey = &shown
 	return rest.Created(c, views[0].Href, views[0])
 }
 
-// parse checks a body, and returns the tenant to create with a new API key.
-func (b tenantBody) parse(now time.Time) (in idsiteapi.CreateTenant, err error) {
-	in = idsiteapi.CreateTenant{ID: id.New(now), KeyID: secure.KeyID(), KeySecret: secure.Token(secretLength)}
-	if in.Name, err = field.Required(b.Name, "name", maxName); err != nil {
-		return in, err
+// showKey returns the API key of a tenant as the answer has it.
+func (b tenantBody) showKey(of idsiteapi.CreateTenant) (agesecret.APIKey, error) {
+	if !b.Recipient.Given() {
+		return agesecret.ShowAPIKey(of.KeyID, of.KeySecret, nil)
 	}
-	if in.OwnerEmail, err = field.Required(b.OwnerEmail, "ownerEmail", maxEmail); err != nil {
-		return in, err
+	recipients, err := agesecret.Recipients(b.Recipient.Value)
+	if err != nil {
+		return agesecret.APIKey{}, apierr.Format.Because("%v", err)
 	}
-	if err := field.Email("ownerEmail", in.OwnerEmail); err != nil {
-		return in, err
-	}
-	if !b.Key.Given() {
-		return in, nil
-	}
-	if in.Key, err = field.Required(b.Key, "key", maxKey); err == nil && !keyPattern.MatchString(in.Key) {
-		err = apierr.Format.Because("key has lower-case letters, digits, and single hyphens between them; it is %q", in.Key)
-	}
-	return in, err
+	return agesecret.ShowAPIKey(of.KeyID, of.KeySecret, recipients)
 }

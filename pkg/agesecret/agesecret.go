@@ -39,3 +39,30 @@ func Seal(secret secure.Secret, recipients ...age.Recipient) (string, error) {
 	err = errors.Join(err, encrypted.Close(), armored.Close())
 	return text.String(), err
 }
+
+// Shown is a secret as an operator is shown it: in clear, or sealed where he has named recipients.
+type Shown struct {
+	Secret string `json:"secret,omitempty"`
+	Sealed string `json:"sealed,omitempty"`
+}
+
+// Show returns a secret as it is shown.
+func Show(secret secure.Secret, recipients []age.Recipient) (shown Shown, err error) {
+	if len(recipients) == 0 {
+		return Shown{Secret: secret.Reveal()}, nil
+	}
+	shown.Sealed, err = Seal(secret, recipients...)
+	return shown, err
+}
+
+// APIKey is a new API key as an operator is shown it, this once.
+type APIKey struct {
+	ID string `json:"id"`
+	Shown
+}
+
+// ShowAPIKey returns a new API key as it is shown.
+func ShowAPIKey(key string, secret secure.Secret, recipients []age.Recipient) (APIKey, error) {
+	shown, err := Show(secret, recipients)
+	return APIKey{key, shown}, err
+}

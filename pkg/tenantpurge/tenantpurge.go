@@ -21,6 +21,9 @@ const (
 	interval = time.Minute
 	// slice is how many rows one transaction deletes.
 	slice = 1000
+	// overlap is how long passes go on after a tenant is done, in PostgreSQL's form. What had begun before may write rows
+	// still: a handler of an event works a minute at most, a request less. What begins later finds the tenant done.
+	overlap = "10 minutes"
 )
 
 // Kept are the tables whose rows stay: that of the tenants, which keeps keys and ids, and those of events, which are sent
@@ -38,15 +41,14 @@ func Worker(db *pg.DB, deleted Deleted) func(context.Context) error {
 	})
 }
 
-// Purge does one pass. A tenant is done when a pass finds no row of it, so that the rows of requests that were under way
-// are found by the next.
+// Purge does one pass. A tenant is done when a pass finds no row of it: then consumers skip its events (package outbox),
+// and only the passes of the next minutes look for rows of what had begun before (overlap).
 func Purge(ctx context.Context, db *pg.DB, deleted Deleted) error {
 	all, err := deleted(ctx, directoryapi.Empty{})
 	if err != nil || len(all.IDs) == 0 {
 		return err
 	}
-	left, err := pg.Values[id.ID](ctx, db, `SELECT d.id FROM unnest($1::uuid[]) AS d (id)
-		WHERE NOT EXISTS (SELECT 1 FROM purged_tenants p WHERE p.id = d.id)`, all.IDs)
+	left, err := unfinished(ctx, db, all.IDs)
 	if err != nil || len(left) == 0 {
 		return err
 	}
@@ -61,6 +63,12 @@ func Purge(ctx context.Context, db *pg.DB, deleted Deleted) error {
 		}
 	}
 	return nil
+}
+
+// unfinished returns the tenants of which there may be rows.
+func unfinished(ctx context.Context, db *pg.DB, deleted []id.ID) ([]id.ID, error) {
+	return pg.Values[id.ID](ctx, db, `SELECT d.id FROM unnest($1::uuid[]) AS d (id) WHERE NOT EXISTS
+		(SELECT 1 FROM purged_tenants p WHERE p.id = d.id AND p.purged_at < now() - $2::interval)`, deleted, overlap)
 }
 
 func purgeTenant(ctx context.Context, db *pg.DB, tables []pg.TenantTable, tenant id.ID) error {

@@ -77,4 +77,21 @@ func TestTheRowsOfADeletedTenantGo(t *testing.T) {
 	if done, err := pg.Values[id.ID](t.Context(), db, `SELECT id FROM purged_tenants`); err != nil || len(done) != 1 || done[0] != gone {
 		t.Errorf("done are %v, %v", done, err)
 	}
+
+	// A transaction that had begun before the tenant was done writes a row.
+	if _, err := db.Exec(t.Context(), `INSERT INTO notes (tenant_id, id) VALUES ($1, 1)`, gone); err != nil {
+		t.Fatal(err)
+	}
+	if err := Purge(t.Context(), db, d); err != nil {
+		t.Fatal(err)
+	}
+	if n := rows(gone); n["notes"] != 0 {
+		t.Errorf("of a transaction that was under way %v is left", n)
+	}
+	if _, err := db.Exec(t.Context(), `UPDATE purged_tenants SET purged_at = now() - interval '11 minutes'`); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := unfinished(t.Context(), db, []id.ID{gone, stays}); err != nil || len(left) != 1 || left[0] != stays {
+		t.Errorf("minutes later passes look at %v, %v, want only what is not done", left, err)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/deploy/standalone/sealed"
+	"github.com/doorward/doorward/pkg/agesecret"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
@@ -30,14 +31,14 @@ type adminKeyConfig struct {
 func AdminKeyVariables(source *env.Source) { source.Declare(new(adminKeyConfig)) }
 
 // AdminKey creates an API key of the owner of the tenant with a key or an id and writes
-// the API key to out as JSON, its secret encrypted for recipients (secretRecipients). It works on
+// the API key to out as JSON, its secret encrypted for recipients (SecretRecipients). It works on
 // the database, whether the product runs or not, for a tenant without a usable API key of an
 // administrator (locked out; break-glass access). The owner gets a mail about it. AdminKey sets the
 // tenant of the event.
 func AdminKey(
 	ctx context.Context, source *env.Source, tenantName, recipients string, e *operatorlog.Event, out io.Writer,
 ) (err error) {
-	sealedFor, err := secretRecipients(source, recipients)
+	sealedFor, err := SecretRecipients(source, recipients)
 	if err != nil {
 		return err
 	}
@@ -50,11 +51,11 @@ func AdminKey(
 	if err != nil {
 		return err
 	}
-	member, text, err := printedSecret(made.Secret, sealedFor)
+	shown, err := agesecret.ShowAPIKey(made.ID, made.Secret, sealedFor)
 	if err != nil {
 		return err
 	}
-	return WriteJSON(out, map[string]string{"id": made.ID, member: text})
+	return WriteJSON(out, shown)
 }
 
 // create creates the API key, and emits the event for the mail to the owner.

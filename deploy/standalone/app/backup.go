@@ -45,7 +45,7 @@ func BackupVariables(source *env.Source) {
 }
 
 // errNoFolder is the error of Backup and Restore for a deployment with a database of its own.
-const errNoFolder = usageError("only a data folder with a PostgreSQL of its own is backed up and restored here, and the environment " +
+const errNoFolder = UsageError("only a data folder with a PostgreSQL of its own is backed up and restored here, and the environment " +
 	"names a database: docs/backup.md says how to back that up")
 
 // CheckFolder returns a usage error where the environment names a database, so that Backup and Restore have nothing to

@@ -79,7 +79,7 @@ func startDatabase(ctx context.Context, cfg Config) (url string, secrets secrets
 		return "", secrets, nil, err
 	}
 	if !exists {
-		return "", secrets, nil, usageError(fmt.Sprintf(
+		return "", secrets, nil, UsageError(fmt.Sprintf(
 			"%s is no data folder of standalone; set DOORWARD_DATA_DIR, or DATABASE_URL and DOORWARD_MASTER_KEY", cfg.DataDir))
 	}
 	dir := filepath.Join(cfg.DataDir, "postgres")

@@ -21,13 +21,13 @@ func RewindVariables(source *env.Source) {
 func RewindEvents(ctx context.Context, source *env.Source, to string, out io.Writer) (err error) {
 	at, err := time.Parse(time.RFC3339Nano, to)
 	if err != nil {
-		return usageError(fmt.Sprintf("--to %s: use a time such as 2026-11-22T16:00:00Z", to))
+		return UsageError(fmt.Sprintf("--to %s: use a time such as 2026-11-22T16:00:00Z", to))
 	}
-	d, err := openDeployment(ctx, source)
+	d, err := OpenDeployment(ctx, source)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.close()) }()
+	defer func() { err = errors.Join(err, d.Close()) }()
 	kafka, err := openInspector(source)
 	if err != nil {
 		return err

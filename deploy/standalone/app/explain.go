@@ -41,7 +41,8 @@ func ExplainVariables(source *env.Source) { source.Declare(new(explainConfig)) }
 var ErrWouldRefuse = errors.New("the login would be refused")
 
 // Explain writes to out what a login at an application would do, whatever its password is: the account stores, the
-// counters of failed logins, and whether the password would be compared. If not it returns ErrWouldRefuse.
+// counters of failed logins, and whether the password would be compared. If not it returns ErrWouldRefuse. Without the
+// name of a tenant the application is that of any tenant, if it is the only one.
 func Explain(ctx context.Context, source *env.Source, tenantName, applicationName, login string, asJSON bool, out io.Writer) (err error) {
 	inFolder := !namesADatabase(source)
 	stop, err := resolveDatabase(ctx, source)
@@ -74,19 +75,15 @@ func Explain(ctx context.Context, source *env.Source, tenantName, applicationNam
 	}
 	defer applications.Close()
 	accounts, mappings := directorystore.New(directories, time.Now), applicationstore.New(applications, time.Now)
-	tenant, err := FindTenant(ctx, accounts, tenantName)
+	app, err := findApplication(ctx, accounts, mappings, tenantName, applicationName)
 	if err != nil {
 		return err
 	}
-	ctx = caller.WithTenant(ctx, tenant.ID)
-	app, err := findApplication(ctx, mappings, tenant.ID, applicationName)
-	if err != nil {
-		return err
-	}
+	ctx = caller.WithTenant(ctx, app.TenantID)
 	svc := application.New(mappings, directory.New(accounts, nil, ring, base, time.Now, directory.Rules{}), base, time.Now,
 		application.Config{Throttle: throttle.Config{LoginKey: secure.Derive(cfg.Secret, "application logins"),
 			KnownFor: cfg.KnownFor}})
-	e, err := svc.ExplainLogin(ctx, id.Ref{Tenant: tenant.ID, ID: app.ID}, application.LoginAttempt{
+	e, err := svc.ExplainLogin(ctx, id.Ref{Tenant: app.TenantID, ID: app.ID}, application.LoginAttempt{
 		Type:  field.Some("basic"),
 		Value: field.Some(secure.Secret(base64.StdEncoding.EncodeToString([]byte(login + ":")))),
 	})
@@ -104,16 +101,46 @@ func Explain(ctx context.Context, source *env.Source, tenantName, applicationNam
 	return err
 }
 
-// findApplication returns the application of a tenant with a name or an id.
-func findApplication(ctx context.Context, data *applicationstore.Store, tenant id.ID, name string) (applicationapi.Application, error) {
-	found, err := data.ApplicationOfName(ctx, tenant, name)
+// findApplication returns the application with a name or an id: that of the tenant with a key or an id or, where tenantName
+// is empty, of any tenant.
+func findApplication(ctx context.Context, accounts *directorystore.Store, data *applicationstore.Store, tenantName, name string,
+) (applicationapi.Application, error) {
+	if tenantName == "" {
+		return findApplicationOfAny(ctx, data, name)
+	}
+	tenant, err := FindTenant(ctx, accounts, tenantName)
+	if err != nil {
+		return applicationapi.Application{}, err
+	}
+	ctx = caller.WithTenant(ctx, tenant.ID)
+	found, err := data.ApplicationOfName(ctx, tenant.ID, name)
 	if application, idErr := id.Parse(name); errors.Is(err, apierr.NotFound) && idErr == nil {
-		found, err = data.Application(ctx, tenant, application)
+		found, err = data.Application(ctx, tenant.ID, application)
 	}
 	if errors.Is(err, apierr.NotFound) {
 		return found, fmt.Errorf("no application of the tenant has the name or the id %q", name)
 	}
 	return found, err
+}
+
+// findApplicationOfAny returns the application with an id, or the only one of all tenants with a name.
+func findApplicationOfAny(ctx context.Context, data *applicationstore.Store, name string) (applicationapi.Application, error) {
+	if application, err := id.Parse(name); err == nil {
+		found, err := data.FindApplication(ctx, application)
+		if !errors.Is(err, apierr.NotFound) {
+			return found, err
+		}
+	}
+	named, err := data.ApplicationsOfName(ctx, name)
+	switch {
+	case err != nil:
+		return applicationapi.Application{}, err
+	case len(named) == 0:
+		return applicationapi.Application{}, fmt.Errorf("no application has the name or the id %q", name)
+	case len(named) > 1:
+		return applicationapi.Application{}, fmt.Errorf("several tenants have an application %q: name one by --tenant", name)
+	}
+	return named[0], nil
 }
 
 // writeExplanation writes an explanation in lines.

@@ -14,11 +14,11 @@ import (
 // ErrUsage is in the error of a command that was called wrongly, whose exit status is 2.
 var ErrUsage = errors.New("usage")
 
-// usageError is an error with ErrUsage that says only what is wrong.
-type usageError string
+// UsageError is an error with ErrUsage that says only what is wrong.
+type UsageError string
 
-func (e usageError) Error() string        { return string(e) }
-func (e usageError) Is(target error) bool { return target == ErrUsage }
+func (e UsageError) Error() string        { return string(e) }
+func (e UsageError) Is(target error) bool { return target == ErrUsage }
 
 // IsUsage reports whether a command failed because of how it was called, or of the variables of the environment.
 func IsUsage(err error) bool { return errors.Is(err, ErrUsage) || errors.Is(err, env.ErrIncomplete) }
@@ -35,7 +35,7 @@ func IsUnreachable(err error) bool {
 func parseMasterKey(key secure.Secret) (*secure.Keyring, error) {
 	ring, err := secure.ParseKeyring(key)
 	if err != nil {
-		return nil, usageError(fmt.Sprintf("DOORWARD_MASTER_KEY: %v", err))
+		return nil, UsageError(fmt.Sprintf("DOORWARD_MASTER_KEY: %v", err))
 	}
 	return ring, nil
 }

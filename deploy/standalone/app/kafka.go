@@ -40,7 +40,7 @@ func resolveBroker(source *env.Source) error {
 		return err
 	}
 	if !exists || namesADatabase(source) { // of another deployment
-		return usageError(fmt.Sprintf(
+		return UsageError(fmt.Sprintf(
 			"KAFKA_BROKERS is missing, and no standalone with a broker of its own runs on %s; set it, or DOORWARD_DATA_DIR", cfg.DataDir))
 	}
 	private.setVariables(source)

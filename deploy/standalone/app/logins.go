@@ -38,7 +38,7 @@ func parseWithin(text string, most time.Duration) (time.Duration, error) {
 		since = time.Duration(n) * 24 * time.Hour
 	}
 	if err != nil || since <= 0 || since > most {
-		return 0, usageError(fmt.Sprintf("--since %s: use a time such as 90m, 24h or 7d, at most %dd", text, int(most.Hours()/24)))
+		return 0, UsageError(fmt.Sprintf("--since %s: use a time such as 90m, 24h or 7d, at most %dd", text, int(most.Hours()/24)))
 	}
 	return since, nil
 }

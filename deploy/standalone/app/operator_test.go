@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"filippo.io/age"
+
+	"github.com/doorward/doorward/pkg/agesecret"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/private"
@@ -153,7 +156,8 @@ func operatorsCreateAndDeleteATenant(p *product) {
 	}
 	for body, code := range map[string]int{
 		`{"ownerEmail":"jo@example.test"}`: 2000, `{"name":"Gone"}`: 2000, `{"name":"Gone","ownerEmail":"jo"}`: 2006,
-		`{"name":"Gone","ownerEmail":"jo@example.test","key":"Gone!"}`: 2006,
+		`{"name":"Gone","ownerEmail":"jo@example.test","key":"Gone!"}`:      2006,
+		`{"name":"Gone","ownerEmail":"jo@example.test","recipient":"age1"}`: 2006,
 	} {
 		if p.operator("POST", "/tenants", body, http.StatusBadRequest, &refusal); refusal.Code != code {
 			p.Errorf("the tenant %s is refused with %d, want %d", body, refusal.Code, code)
@@ -165,7 +169,21 @@ func operatorsCreateAndDeleteATenant(p *product) {
 		p.Errorf("the tenant was created as %+v", made)
 	}
 	p.operator("POST", "/tenants", body, http.StatusConflict, &refusal)
+	mine, err := age.GenerateX25519Identity()
+	if err != nil {
+		p.Fatal(err)
+	}
+	var sealed struct {
+		Key    string
+		APIKey agesecret.APIKey
+	}
+	p.operator("POST", "/tenants", `{"name":"Sealed","ownerEmail":"jo@example.test","recipient":"`+mine.Recipient().String()+`"}`,
+		http.StatusCreated, &sealed)
 	own := *p
+	own.key.ID, own.key.Secret = sealed.APIKey.ID, openSealed(p.T, sealed.APIKey.Sealed, mine)
+	if _, header := own.send("GET", "/tenants/current", "", http.StatusFound); sealed.APIKey.Secret != "" || header.Get("Location") == "" {
+		p.Errorf("for a recipient the API key is %+v", sealed.APIKey)
+	}
 	own.key.ID, own.key.Secret = made.APIKey.ID, made.APIKey.Secret
 	own.send("GET", "/tenants/"+made.ID, "", http.StatusOK)
 

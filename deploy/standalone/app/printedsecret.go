@@ -5,14 +5,13 @@ import (
 
 	"github.com/doorward/doorward/pkg/agesecret"
 	"github.com/doorward/doorward/pkg/env"
-	"github.com/doorward/doorward/pkg/secure"
 )
 
-// secretRecipients reads --recipient of a command that prints a secret: the public keys of age that it is encrypted for,
+// SecretRecipients reads --recipient of a command that prints a secret: the public keys of age that it is encrypted for,
 // or none. On Kubernetes one is needed, because the log of a Pod keeps what the command prints.
-func secretRecipients(source *env.Source, text string) ([]age.Recipient, error) {
+func SecretRecipients(source *env.Source, text string) ([]age.Recipient, error) {
 	if text == "" && source.Has("KUBERNETES_SERVICE_HOST") {
-		return nil, usageError("--recipient is needed on Kubernetes, whose logs keep what a command prints: " +
+		return nil, UsageError("--recipient is needed on Kubernetes, whose logs keep what a command prints: " +
 			"name your public key of age, such as age1…; doorward tenant key makes one on your own machine")
 	}
 	if text == "" {
@@ -25,16 +24,7 @@ func secretRecipients(source *env.Source, text string) ([]age.Recipient, error) 
 func parseRecipients(text string) ([]age.Recipient, error) {
 	recipients, err := agesecret.Recipients(text)
 	if err != nil {
-		return nil, usageError(err.Error())
+		return nil, UsageError(err.Error())
 	}
 	return recipients, nil
-}
-
-// printedSecret returns the member of JSON that has a secret: secret, or for recipients sealed, encrypted and armored.
-func printedSecret(secret secure.Secret, recipients []age.Recipient) (member, text string, err error) {
-	if len(recipients) == 0 {
-		return "secret", secret.Reveal(), nil
-	}
-	text, err = agesecret.Seal(secret, recipients...)
-	return "sealed", text, err
 }

@@ -11,6 +11,7 @@ import (
 	"filippo.io/age"
 	"filippo.io/age/armor"
 
+	"github.com/doorward/doorward/pkg/agesecret"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/operatorlog"
 )
@@ -44,8 +45,8 @@ func TestACommandPrintsNoSecretInAPod(t *testing.T) {
 	if err != nil || len(made) != 1 || recipientOf(t, identity) != pair.PublicKey {
 		t.Errorf("the sealed identity is %q, %v, and its public key %s", identity, err, pair.PublicKey)
 	}
-	if member, text, err := printedSecret("the secret", nil); member != "secret" || text != "the secret" || err != nil {
-		t.Errorf("without a recipient the command prints %s %q, %v", member, text, err)
+	if shown, err := agesecret.Show("the secret", nil); shown.Secret != "the secret" || shown.Sealed != "" || err != nil {
+		t.Errorf("without a recipient the command prints %+v, %v", shown, err)
 	}
 }
 

@@ -92,7 +92,7 @@ func openRecord(ctx context.Context, source *env.Source) (db *pg.DB, closeDB fun
 		url, stop = secure.Secret(started), end
 	}
 	if url == "" {
-		return nil, nil, usageError("DATABASE_URL or DIRECTORY_DATABASE_URL is missing: what operators do is recorded there")
+		return nil, nil, UsageError("DATABASE_URL or DIRECTORY_DATABASE_URL is missing: what operators do is recorded there")
 	}
 	if db, err = pg.OpenWithoutMigrating(ctx, directorystore.Config(url)); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("open the record of operators: %w", err), stop())

@@ -44,7 +44,7 @@ func TestACommandIsRecorded(t *testing.T) {
 	}{
 		{"DOORWARD_OPERATOR=jo", "locked out", t.Context(), nil, " DONE jo " + tenant.ID.String() + " admin key locked out\n"},
 		{"SUDO_USER=sam", "", t.Context(), refused, " REFUSED sam " + tenant.ID.String() + " admin key -\n"},
-		{"PATH=/bin", "", t.Context(), usageError("no such tenant"), ""},
+		{"PATH=/bin", "", t.Context(), UsageError("no such tenant"), ""},
 		{"PATH=/bin", "", cutShort, context.Canceled, " REFUSED " + who.Username + " " + tenant.ID.String() + " admin key -\n"},
 	} {
 		source := func() *env.Source { return env.New([]string{"DATABASE_URL=" + pgtest.URL(db), c.variable}) }

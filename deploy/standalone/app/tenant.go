@@ -10,6 +10,7 @@ import (
 	"filippo.io/age"
 
 	"github.com/doorward/doorward/deploy/standalone/tenantmove"
+	"github.com/doorward/doorward/pkg/agesecret"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/id"
@@ -22,15 +23,16 @@ import (
 // TenantVariables declares what ExportTenant and ImportTenant read.
 func TenantVariables(source *env.Source) { RotateVariables(source) }
 
-// deploymentData is the databases of all services, and the master keys under which values
+// DeploymentData is the databases of all services, and the master keys under which values
 // in them are sealed.
-type deploymentData struct {
+type DeploymentData struct {
 	tenantmove.Deployment
 	stop func() error
 }
 
-func openDeployment(ctx context.Context, source *env.Source) (d *deploymentData, err error) {
-	d = &deploymentData{Deployment: tenantmove.Deployment{DBs: map[string]*pg.DB{}}}
+// OpenDeployment opens the data that a command works on, whether the product runs or not.
+func OpenDeployment(ctx context.Context, source *env.Source) (d *DeploymentData, err error) {
+	d = &DeploymentData{Deployment: tenantmove.Deployment{DBs: map[string]*pg.DB{}}}
 	if d.stop, err = resolveDatabase(ctx, source); err != nil {
 		return nil, err
 	}
@@ -51,12 +53,13 @@ func openDeployment(ctx context.Context, source *env.Source) (d *deploymentData,
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(err, d.close())
+		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
 }
 
-func (d *deploymentData) close() error {
+// Close closes the databases, and ends the PostgreSQL that OpenDeployment has started.
+func (d *DeploymentData) Close() error {
 	for _, db := range d.DBs {
 		db.Close()
 	}
@@ -64,15 +67,15 @@ func (d *deploymentData) close() error {
 }
 
 // FindTenant returns the tenant with a key, such as clever-otter, or an id.
-func (d *deploymentData) findTenant(ctx context.Context, name string) (directoryapi.Tenant, error) {
+func (d *DeploymentData) findTenant(ctx context.Context, name string) (directoryapi.Tenant, error) {
 	return FindTenant(ctx, directory.New(d.DBs["directory"], nil), name)
 }
 
 // NewExportKeyPair writes a new age key pair for exports: the identity file, which is the
 // private key for ImportTenant, with the public key for ExportTenant in a comment. For recipients
-// (secretRecipients) it writes JSON instead, with that file encrypted.
+// (SecretRecipients) it writes JSON instead, with that file encrypted.
 func NewExportKeyPair(source *env.Source, recipients string, out io.Writer) error {
-	sealedFor, err := secretRecipients(source, recipients)
+	sealedFor, err := SecretRecipients(source, recipients)
 	if err != nil {
 		return err
 	}
@@ -85,11 +88,14 @@ func NewExportKeyPair(source *env.Source, recipients string, out io.Writer) erro
 		_, err = io.WriteString(out, identity)
 		return err
 	}
-	member, text, err := printedSecret(secure.Secret(identity), sealedFor)
+	shown, err := agesecret.Show(secure.Secret(identity), sealedFor)
 	if err != nil {
 		return err
 	}
-	return WriteJSON(out, map[string]string{"publicKey": pair.Recipient().String(), member: text})
+	return WriteJSON(out, struct {
+		PublicKey string `json:"publicKey"`
+		agesecret.Shown
+	}{pair.Recipient().String(), shown})
 }
 
 // ExportTenant writes all resources of the tenant with a key or an id into a folder, encrypted for the recipients, and
@@ -101,11 +107,11 @@ func ExportTenant(
 	if err != nil {
 		return err
 	}
-	d, err := openDeployment(ctx, source)
+	d, err := OpenDeployment(ctx, source)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.close()) }()
+	defer func() { err = errors.Join(err, d.Close()) }()
 	tenant, err := d.findTenant(ctx, tenantName)
 	if err != nil {
 		return err
@@ -123,11 +129,11 @@ func ImportTenant(
 	if err != nil {
 		return fmt.Errorf("read the identity, a private key of age: %w", err)
 	}
-	d, err := openDeployment(ctx, source)
+	d, err := OpenDeployment(ctx, source)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.close()) }()
+	defer func() { err = errors.Join(err, d.Close()) }()
 	found := func(tenant id.ID) { e.Tenant = &tenant }
 	return tenantmove.Import(ctx, d.Deployment, folder, privateKeys, signer, found, out)
 }

@@ -194,12 +194,12 @@ func refusesChangedFiles(t *testing.T, folder string, importIt func() error) {
 // hasTenant reports whether a deployment has a tenant.
 func hasTenant(t *testing.T, source *env.Source, key string) bool {
 	t.Helper()
-	d, err := openDeployment(t.Context(), source)
+	d, err := OpenDeployment(t.Context(), source)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = d.findTenant(t.Context(), key)
-	if err := d.close(); err != nil {
+	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
 	return err == nil
@@ -223,12 +223,12 @@ func sameResources(t *testing.T, before, after map[string]map[string]any) {
 func sameRows(t *testing.T, from, to *env.Source, key string) {
 	t.Helper()
 	read := func(source *env.Source) map[string][]string {
-		d, err := openDeployment(t.Context(), source)
+		d, err := OpenDeployment(t.Context(), source)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() {
-			if err := d.close(); err != nil {
+			if err := d.Close(); err != nil {
 				t.Error(err)
 			}
 		}()

@@ -74,7 +74,7 @@ func withTenants(ctx context.Context, source *env.Source,
 func SuspendTenant(ctx context.Context, source *env.Source, tenantName, reason string, asJSON bool, out io.Writer) error {
 	e := operatorlog.Event{Command: "tenant suspend", Reason: &reason}
 	if reason == "" {
-		return usageError("--reason: say why, for the record of operators")
+		return UsageError("--reason: say why, for the record of operators")
 	}
 	return changeTenantStatus(ctx, source, tenantName, e, operator.SuspendTenant, asJSON, out)
 }

@@ -53,10 +53,8 @@ func Import(ctx context.Context, d Deployment, folder string, identities []age.I
 	if err := m.checkFiles(ctx, folder); err != nil {
 		return err
 	}
-	for _, schema := range d.Schemas {
-		if err := schema.Ensure(ctx, d.DBs[schema.Config.Schema], d.Ring); err != nil {
-			return fmt.Errorf("%s: %w", schema.Config.Schema, err)
-		}
+	if err := d.EnsureKeys(ctx); err != nil {
+		return err
 	}
 	for _, t := range m.Tables {
 		for n, file := range t.Files {

@@ -3,6 +3,7 @@
 package tenantmove
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,6 +33,17 @@ func (d Deployment) schema(name string) sealed.Schema {
 		}
 	}
 	return sealed.Schema{}
+}
+
+// EnsureKeys returns an error where the master keys are not those of the databases, and adds what tells that of a new
+// one (canaries).
+func (d Deployment) EnsureKeys(ctx context.Context) error {
+	for _, schema := range d.Schemas {
+		if err := schema.Ensure(ctx, d.DBs[schema.Config.Schema], d.Ring); err != nil {
+			return fmt.Errorf("%s: %w", schema.Config.Schema, err)
+		}
+	}
+	return nil
 }
 
 // manifest lists the tables and files of an export, in the order in which they are

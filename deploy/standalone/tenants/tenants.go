@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/deploy/standalone/app"
+	"github.com/doorward/doorward/pkg/agesecret"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
 	"github.com/doorward/doorward/pkg/api/sizeapi"
 	"github.com/doorward/doorward/pkg/api/usageapi"
@@ -60,8 +61,13 @@ func with(ctx context.Context, source *env.Source, do func(deployment) error) (e
 			return err
 		}
 	}
-	return do(deployment{directory.New(opened["directory"], time.Now), opened["application"], opened["notification"],
-		slices.Collect(maps.Values(opened))})
+	return do(deploymentOf(opened))
+}
+
+// deploymentOf is the data of the databases of all services, by schema.
+func deploymentOf(opened map[string]*pg.DB) deployment {
+	return deployment{directory.New(opened["directory"], time.Now), opened["application"], opened["notification"],
+		slices.Collect(maps.Values(opened))}
 }
 
 // keyOf returns the key of a tenant, or its id where the tenant has gone since.
@@ -77,6 +83,8 @@ func (d deployment) keyOf(ctx context.Context, tenant id.ID) (string, error) {
 type shown struct {
 	directoryapi.Tenant
 	sizeapi.Figures
+
+	APIKey *agesecret.APIKey `json:"apiKey,omitempty"` // of a tenant that was just created
 }
 
 // show adds what the services store and have counted of tenants.
@@ -204,11 +212,11 @@ func Delete(ctx context.Context, source *env.Source, in Deletion, terminal io.Re
 	grace, err := field.ParseDuration(in.Grace)
 	switch {
 	case in.Reason == "":
-		return fmt.Errorf("%w: --reason: say why, for the record of operators", app.ErrUsage)
+		return app.UsageError("--reason: say why, for the record of operators")
 	case err != nil || grace < 0 || grace > directoryapi.MaxGrace:
-		return fmt.Errorf("%w: --grace is a duration such as P7D, at most 400 days, not %q", app.ErrUsage, in.Grace)
+		return app.UsageError(fmt.Sprintf("--grace is a duration such as P7D, at most 400 days, not %q", in.Grace))
 	case !in.Confirmed && terminal == nil:
-		return fmt.Errorf("%w: this is no terminal on which to ask: say --yes", app.ErrUsage)
+		return app.UsageError("this is no terminal on which to ask: say --yes")
 	}
 	return with(ctx, source, func(d deployment) error {
 		now := time.Now().UTC()

@@ -32,7 +32,7 @@ type UsageQuery struct{ Tenant, From, To, By string }
 func Usage(ctx context.Context, source *env.Source, in UsageQuery, asJSON bool, out io.Writer) error {
 	query, err := usageapi.ParseQuery(in.From, in.To, in.By, time.Now())
 	if err != nil {
-		return fmt.Errorf("%w: %s", app.ErrUsage, apierr.From(err).Reason)
+		return app.UsageError(apierr.From(err).Reason)
 	}
 	return with(ctx, source, func(d deployment) error {
 		if in.Tenant != "" {

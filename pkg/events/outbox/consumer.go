@@ -147,7 +147,8 @@ func (c *consumer) handle(ctx context.Context, message kafka.Message) error {
 
 // call runs the handler once, in a span of the trace of the request that caused the event, unless
 // the event is recorded as seen: then it was handled before, or Inspector.Rewind has marked it as
-// skipped. A panic is returned as an error.
+// skipped. Nor does it run for a tenant that was deleted, of which it could write a row that nothing would purge
+// (package tenantpurge). A panic is returned as an error.
 func (c *consumer) call(ctx context.Context, handler events.Handler, e events.Envelope) (err error) {
 	ctx, span := telemetry.Span(ctx, "consume "+e.Type, trace.WithSpanKind(trace.SpanKindConsumer),
 		trace.WithAttributes(attribute.String("messaging.system", "kafka"),
@@ -166,9 +167,10 @@ func (c *consumer) call(ctx context.Context, handler events.Handler, e events.En
 		}
 		span.End()
 	}()
-	seen, err := pg.Value[bool](ctx, c.outbox.db,
-		`SELECT EXISTS (SELECT 1 FROM seen_events WHERE tenant_id = $1 AND event_id = $2)`, e.Tenant, e.ID)
-	if err != nil || seen {
+	skip, err := pg.Value[bool](ctx, c.outbox.db,
+		`SELECT EXISTS (SELECT 1 FROM seen_events WHERE tenant_id = $1 AND event_id = $2)
+			OR EXISTS (SELECT 1 FROM purged_tenants WHERE id = $1)`, e.Tenant, e.ID)
+	if err != nil || skip {
 		return err
 	}
 	return handler.Handle(ctx, e)

@@ -108,6 +108,21 @@ func TestEventsWithoutAHandlerAreSkipped(t *testing.T) {
 	b.eventually("the offsets", func() bool { return b.committed() == 30 })
 }
 
+// An event that comes when its tenant was purged would write a row that nothing purges.
+func TestEventsOfAPurgedTenantAreSkipped(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	if _, err := pg.Exec(t.Context(), b.db, `INSERT INTO purged_tenants (id) VALUES ($1)`, b.tenant); err != nil {
+		t.Fatal(err)
+	}
+	b.relayed(3)
+	worktest.Start(b, b.consumer())
+	b.eventually("the offsets", func() bool { return b.committed() == 3 })
+	if n := len(b.effects()); n != 0 {
+		t.Errorf("%d events of a purged tenant had an effect", n)
+	}
+}
+
 func TestAHandlerWithoutATransactionMovesOn(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

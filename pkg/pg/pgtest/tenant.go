@@ -30,6 +30,7 @@ var allowedAcrossTenants = []struct {
 	{regexp.MustCompile(`SELECT tenant_id FROM sign_ups WHERE digest = \$1`), "a mailed link names its token alone"},
 	{regexp.MustCompile(`SELECT tenant_id FROM id_site_domains WHERE domain = \$1`), "a host leads to its tenant"},
 	{regexp.MustCompile(`FROM applications a WHERE a\.id = \$1$`), "the address of an OpenID provider leads to its tenant"},
+	{regexp.MustCompile(`FROM applications a WHERE a\.name_folded = \$1 LIMIT 2$`), "an operator names an application and no tenant"},
 	{regexp.MustCompile(`FROM tenants t WHERE t\.status`),
 		"an operator lists the tenants of the deployment, and a worker those whose grace has ended"},
 	{regexp.MustCompile(`FROM dns_label_routes WHERE label = \$1`), "a host leads to its tenant"},

@@ -47,6 +47,12 @@ func (s *Store) ApplicationOfName(ctx context.Context, tenant id.ID, name string
 		WHERE a.tenant_id = $1 AND a.name_folded = $2`, tenant, field.Fold(name))
 }
 
+// ApplicationsOfName returns the applications of all tenants with a name, at most two.
+func (s *Store) ApplicationsOfName(ctx context.Context, name string) ([]applicationapi.Application, error) {
+	return pg.All[applicationapi.Application](ctx, s.db, `SELECT `+applicationColumns+` FROM applications a
+		WHERE a.name_folded = $1 LIMIT 2`, field.Fold(name))
+}
+
 // FindApplication returns an application of any tenant, or apierr.NotFound.
 func (s *Store) FindApplication(ctx context.Context, application id.ID) (applicationapi.Application, error) {
 	return pg.One[applicationapi.Application](ctx, s.db, `SELECT `+applicationColumns+` FROM applications a

@@ -22,11 +22,11 @@ func cellsCommand() *cobra.Command {
 		Short: "tell a reverse proxy which of several deployments (cells) a request belongs to",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if file == "" || listen == "" && !check {
-				return fmt.Errorf("%w: --config and --listen are needed, or --config and --check", app.ErrUsage)
+				return app.UsageError("--config and --listen are needed, or --config and --check")
 			}
 			config, err := cells.ReadConfig(file)
 			if err != nil {
-				return fmt.Errorf("%w: %w", app.ErrUsage, err)
+				return app.UsageError(err.Error())
 			}
 			directory := cells.New(config, time.Now)
 			if !check {

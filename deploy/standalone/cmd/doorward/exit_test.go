@@ -29,6 +29,8 @@ func TestTheExitStatusSaysWhy(t *testing.T) {
 		{"admin key", []string{away}, 2, "tenant"},
 		{"tenant suspend --reason unpaid", []string{away}, 2, "tenant"},
 		{"tenant show", []string{away}, 2, "tenant"},
+		{"tenant delete --tenant calm-otter", []string{away}, 2, "--reason"},
+		{"tenant usage --by week", []string{away}, 2, "hour, day or month"},
 		{"deadletters drop", []string{away}, 2, "--all"},
 		{"deadletters list", []string{away}, 2, "KAFKA_BROKERS"},
 		{"backup", []string{folder}, 2, "folder"},
@@ -49,7 +51,8 @@ func TestTheExitStatusSaysWhy(t *testing.T) {
 		root.SetArgs(strings.Fields(c.call))
 		root.SetOut(io.Discard)
 		var stderr bytes.Buffer
-		if got := execute(t.Context(), root, &stderr); got != c.want || !strings.Contains(stderr.String(), c.says) {
+		if got := execute(t.Context(), root, &stderr); got != c.want || !strings.Contains(stderr.String(), c.says) ||
+			strings.Contains(stderr.String(), "usage:") {
 			t.Errorf("doorward %s with %v ends with %d, want %d, and says %q", c.call, c.variables, got, c.want, stderr.String())
 		}
 	}

@@ -109,7 +109,7 @@ func explain() *cobra.Command {
 			return app.Explain(c.Context(), source, tenantName, application, args[0], asJSON, c.OutOrStdout())
 		},
 	}
-	required(command, &tenantName, "tenant", "key or id of the tenant, such as clever-otter")
+	command.Flags().StringVar(&tenantName, "tenant", "", "key or id of the tenant, such as clever-otter; without it the application of any tenant")
 	required(command, &application, "application", "name or id of the application")
 	command.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return withVariables(command, app.ExplainVariables)
@@ -135,7 +135,7 @@ func deadLetters() *cobra.Command {
 		command.Flags().BoolVar(&all, "all", false, "all of them")
 		command.PreRunE = func(*cobra.Command, []string) error {
 			if (selection == app.DeadLetterSelection{}) && !all {
-				return fmt.Errorf("%w: choose by --topic, --group or --id, or say --all", app.ErrUsage)
+				return app.UsageError("choose by --topic, --group or --id, or say --all")
 			}
 			return nil
 		}
@@ -157,13 +157,13 @@ func backup() *cobra.Command {
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			switch {
 			case record && (len(args) > 0 || options != app.BackupOptions{}):
-				return fmt.Errorf("%w: --record stands alone", app.ErrUsage)
+				return app.UsageError("--record stands alone")
 			case record:
 				return nil
 			case len(args) == 0:
-				return fmt.Errorf("%w: name the folder of the backups", app.ErrUsage)
+				return app.UsageError("name the folder of the backups")
 			case options.Keep < 0:
-				return fmt.Errorf("%w: --keep %d: use a number from 1 on", app.ErrUsage, options.Keep)
+				return app.UsageError(fmt.Sprintf("--keep %d: use a number from 1 on", options.Keep))
 			}
 			return app.CheckFolder(source)
 		},

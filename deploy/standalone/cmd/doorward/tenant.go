@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/doorward/doorward/deploy/standalone/tenants"
+	"github.com/doorward/doorward/pkg/field"
+	"github.com/doorward/doorward/pkg/operatorlog"
 )
 
 // addTenantCommands adds the commands about the tenants of the deployment.
@@ -14,6 +16,27 @@ func addTenantCommands(parent *cobra.Command) {
 	for _, command := range []*cobra.Command{tenantList(), tenantShow(), tenantDelete(), tenantUsage()} {
 		parent.AddCommand(withVariables(command, tenants.Variables))
 	}
+	parent.AddCommand(withVariables(tenantCreate(), tenants.CreationVariables))
+}
+
+func tenantCreate() *cobra.Command {
+	var in tenants.Creation
+	var name, owner, key string
+	command := recorded(&cobra.Command{
+		Use: "create", Short: "create a tenant with its owner and the owner's API key, and show them as JSON", Args: cobra.NoArgs,
+	}, func(c *cobra.Command, _ []string, e *operatorlog.Event) error {
+		in.Name, in.OwnerEmail = field.Some(name), field.Some(owner)
+		if key != "" {
+			in.Key = field.Some(key)
+		}
+		return tenants.Create(c.Context(), source, in, e, c.OutOrStdout())
+	})
+	required(command, &name, "name", "name of the tenant")
+	required(command, &owner, "owner", "email of its owner, who has no password until he resets it")
+	command.Flags().StringVar(&key, "key", "", "key of the tenant, such as clever-otter; without one two words that are free")
+	sealedFor(command, &in.Recipients)
+	command.Flags().Bool("json", true, "write JSON, which it always does")
+	return command
 }
 
 func tenantList() *cobra.Command {
