@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/purge"
 	"github.com/doorward/doorward/services/directory"
+	agentstore "github.com/doorward/doorward/services/directory/agent/store"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -46,7 +47,7 @@ func maxAbsent(share store.Share, of int64) int64 {
 // of the configuration, or all, unless an administrator has confirmed it. A complete sync is judged
 // by the accounts that none of its pages had, other pages by those that they and the pages before
 // them have named as deleted since the last complete sync.
-func (s *Service) brake(ctx context.Context, tx *store.Tx, agent store.Agent, begun store.BegunSync,
+func (s *Service) brake(ctx context.Context, tx *store.Tx, agent store.Agent, begun agentstore.BegunSync,
 	in Sync) (held int64, err error) {
 	complete := in.Complete.Or(false)
 	if complete && begun.Ended || !complete && len(in.DeletedAccounts.Value) == 0 {
@@ -83,9 +84,9 @@ func (s *Service) brake(ctx context.Context, tx *store.Tx, agent store.Agent, be
 		return vanishing, nil
 	}
 	if complete {
-		tx.CountVanished(agent, 0, nil)
+		agentstore.CountVanished(tx.Tx, agent.Ref(), 0, nil)
 	} else {
-		tx.CountVanished(agent, total, agent.AbsenceConfirmedUntil)
+		agentstore.CountVanished(tx.Tx, agent.Ref(), total, agent.AbsenceConfirmedUntil)
 	}
 	return 0, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/telemetry"
+	agentstore "github.com/doorward/doorward/services/directory/agent/store"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -161,7 +162,7 @@ func (s *Service) CheckPassword(ctx context.Context, found store.Candidate, pass
 	}
 	ctx, span := telemetry.Span(ctx, "directory.AgentCheck")
 	defer span.End()
-	agent, err := s.store.CheckingAgent(ctx, found.TenantID, found.DirectoryID, found.ID, s.onlineSince())
+	agent, err := s.agents.CheckingAgent(ctx, found.TenantID, found.DirectoryID, found.ID, s.onlineSince())
 	switch {
 	case errors.Is(err, apierr.NotFound):
 		return apierr.AgentUnreachable.Because("no agent has synchronized the account")
@@ -178,7 +179,7 @@ func (s *Service) CheckPassword(ctx context.Context, found store.Candidate, pass
 	trace := propagation.MapCarrier{} // of the login, for the agent
 	telemetry.InjectTrace(ctx, trace)
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {
-		waiting, err := tx.CountWaitingChecks(ctx, found.TenantID, agent.AgentID, s.now().Add(-checkTimeout))
+		waiting, err := agentstore.CountWaitingChecks(ctx, tx.Tx, found.TenantID, agent.AgentID, s.now().Add(-checkTimeout))
 		if err != nil {
 			return err
 		}
@@ -187,9 +188,11 @@ func (s *Service) CheckPassword(ctx context.Context, found store.Candidate, pass
 				waiting).
 				WithRetryAfter(checkTimeout)
 		}
-		return tx.InsertCheck(ctx,
-			store.AgentCheck{TenantID: found.TenantID, AgentID: agent.AgentID, ID: check, ExternalID: agent.ExternalID,
-				Username: found.Username, Password: s.ring.Seal(password, checkPurpose(check)), Trace: trace, CreatedAt: s.now()})
+		agentstore.InsertCheck(tx.Tx, agentstore.Check{
+			TenantID: found.TenantID, AgentID: agent.AgentID, ID: check, ExternalID: agent.ExternalID,
+			Username: found.Username, Password: s.ring.Seal(password, checkPurpose(check)), Trace: trace, CreatedAt: s.now(),
+		})
+		return nil
 	})
 	if err != nil {
 		return err
@@ -205,8 +208,9 @@ func (s *Service) CheckPassword(ctx context.Context, found store.Candidate, pass
 // recordUnanswered records that a check of an agent had no result, and deletes the check.
 func (s *Service) recordUnanswered(ctx context.Context, tenant, agent, check id.ID) {
 	err := s.store.Tx(context.WithoutCancel(ctx), func(tx *store.Tx) error {
-		tx.RecordUnanswered(tenant, agent, s.now())
-		return tx.DeleteCheck(ctx, tenant, check)
+		agentstore.RecordUnanswered(tx.Tx, tenant, agent, s.now())
+		agentstore.DeleteCheck(tx.Tx, tenant, check)
+		return nil
 	})
 	if err != nil {
 		slog.WarnContext(ctx, "recording a password check without a result failed", "error", err.Error())
@@ -230,7 +234,7 @@ func (s *Service) awaitCheck(ctx context.Context, tenant, check id.ID, result <-
 		case answer := <-result:
 			return checkError(answer)
 		case <-retry.C:
-			if answer, err := s.store.CheckResult(ctx, tenant, check); err == nil && answer != nil {
+			if answer, err := s.agents.CheckResult(ctx, tenant, check); err == nil && answer != nil {
 				return checkError(*answer)
 			}
 		case <-timeout.C:
@@ -244,7 +248,7 @@ func (s *Service) awaitCheck(ctx context.Context, tenant, check id.ID, result <-
 // Results of a check for which the answer FAILURE has a reason: password expired, account locked
 // (lockout), account disabled.
 const (
-	checkExpired = iota + store.CheckFailure + 1
+	checkExpired = iota + agentstore.CheckFailure + 1
 	checkLocked
 	checkDisabled
 )
@@ -255,9 +259,9 @@ var refusalReasons = map[string]int{"EXPIRED": checkExpired, "LOCKED": checkLock
 
 // checkErrors are the errors of a login by the result of its check.
 var checkErrors = map[int]error{
-	store.CheckFailure: apierr.WrongPassword,
-	checkExpired:       apierr.WrongPassword.Because("the password has expired at the directory server; change it there"),
-	checkLocked:        apierr.WrongPassword.Because("the directory server has locked the account"),
+	agentstore.CheckFailure: apierr.WrongPassword,
+	checkExpired:            apierr.WrongPassword.Because("the password has expired at the directory server; change it there"),
+	checkLocked:             apierr.WrongPassword.Because("the directory server has locked the account"),
 	checkDisabled: apierr.WrongPassword.Because(
 		"the directory server has disabled the account, or does not let it in now"),
 	9001: apierr.ServerUnreachable.Because("the agent does not reach the directory server"),
@@ -272,7 +276,7 @@ var checkErrors = map[int]error{
 
 // checkError returns the error of a login for the result of its check.
 func checkError(result int) error {
-	if result == store.CheckSuccess {
+	if result == agentstore.CheckSuccess {
 		return nil
 	}
 	if err := checkErrors[result]; err != nil {
@@ -283,7 +287,7 @@ func checkError(result int) error {
 
 // Check is a password check for an agent.
 type Check struct {
-	store.AgentCheck               // with the sealed password
+	agentstore.Check               // with the sealed password
 	PlainPassword    secure.Secret // the password, decrypted
 }
 
@@ -321,9 +325,10 @@ func (s *Service) AgentChecks(ctx context.Context, at id.Ref, wait time.Duration
 // leaseChecks takes some checks for checkLease and decrypts their passwords.
 func (s *Service) leaseChecks(ctx context.Context, at id.Ref) (leased []Check, err error) {
 	now := s.now()
-	var found []store.AgentCheck
+	var found []agentstore.Check
 	err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
-		found, err = tx.LeaseChecks(ctx, at.Tenant, at.ID, now.Add(-checkTimeout), now, now.Add(checkLease), maxChecksPerPoll)
+		found, err = agentstore.LeaseChecks(ctx, tx.Tx, at.Tenant, at.ID, now.Add(-checkTimeout), now, now.Add(checkLease),
+			maxChecksPerPoll)
 		return err
 	})
 	for _, check := range found {
@@ -353,7 +358,9 @@ func (s *Service) AnswerCheck(ctx context.Context, at id.Ref, check id.ID, in Ch
 	if err := s.recordAgentCall(ctx, at); err != nil {
 		return err
 	}
-	return s.store.Tx(ctx, func(tx *store.Tx) error { return tx.AnswerCheck(ctx, at.Tenant, at.ID, check, result) })
+	return s.store.Tx(ctx, func(tx *store.Tx) error {
+		return agentstore.AnswerCheck(ctx, tx.Tx, at.Tenant, at.ID, check, result)
+	})
 }
 
 // result validates an answer and returns its result as it is stored.
@@ -366,9 +373,9 @@ func (in CheckAnswer) result() (int, error) {
 	case err != nil:
 		return 0, err
 	case kind == "SUCCESS":
-		return store.CheckSuccess, nil
+		return agentstore.CheckSuccess, nil
 	case kind == "FAILURE" && !in.Reason.Given():
-		return store.CheckFailure, nil
+		return agentstore.CheckFailure, nil
 	case kind == "FAILURE":
 		reason, err := field.Enum(in.Reason, "reason", "", "EXPIRED", "LOCKED", "DISABLED")
 		return refusalReasons[reason], err

@@ -11,6 +11,7 @@ import (
 	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
+	agentstore "github.com/doorward/doorward/services/directory/agent/store"
 	"github.com/doorward/doorward/services/directory/agentconfig"
 	"github.com/doorward/doorward/services/directory/store"
 )
@@ -18,6 +19,7 @@ import (
 // Service has the rules of agents.
 type Service struct {
 	store        *store.Store
+	agents       agentstore.Store
 	ring         *secure.Keyring
 	now          func() time.Time
 	alias        alias.Alias
@@ -28,11 +30,11 @@ type Service struct {
 
 // New makes the service. archive is the file with the program of the agent; empty for none.
 func New(s *store.Store, ring *secure.Keyring, now func() time.Time, name alias.Alias, archive string) *Service {
-	svc := &Service{store: s, ring: ring, now: now, alias: name, archive: archive,
+	svc := &Service{store: s, agents: agentstore.New(s.DB()), ring: ring, now: now, alias: name, archive: archive,
 		pending: newPendingChecks(), syncReceived: make(chan struct{}, 1)}
 	syncsHeldTotal.Add(context.Background(), 0) // so that an alert sees the first increment
-	s.OnNotify(store.ChecksChannel, svc.pending.notifyCheck)
-	s.OnNotify(store.ResultsChannel, svc.pending.notifyResult)
+	s.DB().OnNotify(agentstore.ChecksChannel, svc.pending.notifyCheck)
+	s.DB().OnNotify(agentstore.ResultsChannel, svc.pending.notifyResult)
 	return svc
 }
 
@@ -44,5 +46,5 @@ var Sealed = []secure.SealedColumn[id.ID]{
 // Purge deletes the accounts of mirrors that have been absent for long (absence.go), and password checks
 // that their logins did not delete.
 func (s *Service) Purge(ctx context.Context) error {
-	return errors.Join(s.purgeAbsent(ctx), s.store.Purge(ctx, store.AgingChecks, s.now().Add(-maxCheckAge)))
+	return errors.Join(s.purgeAbsent(ctx), s.store.Purge(ctx, agentstore.AgingChecks, s.now().Add(-maxCheckAge)))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/directory"
+	agentstore "github.com/doorward/doorward/services/directory/agent/store"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -122,20 +123,20 @@ func (s *Service) Sync(ctx context.Context, at id.Ref, in Sync) error {
 	if syncID == "" && complete {
 		syncID = id.New(s.now()).String()
 	}
-	var begun store.BegunSync
+	var begun agentstore.BegunSync
 	var held int64
 	err = s.lockedTx(ctx, agent, func(tx *store.Tx) (err error) {
 		if agent, err = tx.LockAgent(ctx, at.Tenant, at.ID, s.onlineSince()); err != nil {
 			return err
 		}
 		tx.RecordAgentCall(ctx, at.Tenant, at.ID, s.now(), true)
-		if begun, err = tx.BeginSync(ctx, agent, syncID, s.now()); err != nil {
+		if begun, err = agentstore.BeginSync(ctx, tx.Tx, at, agent.DirectoryID, syncID, s.now()); err != nil {
 			return err
 		}
 		if held, err = s.brake(ctx, tx, agent, begun, in); err != nil || held == 0 {
 			return err
 		}
-		return tx.HoldSync(ctx, agent, syncID, held, s.now())
+		return agentstore.HoldSync(ctx, tx.Tx, at, agent.DirectoryID, syncID, held, s.now())
 	})
 	switch {
 	case err != nil:
@@ -149,7 +150,9 @@ func (s *Service) Sync(ctx context.Context, at id.Ref, in Sync) error {
 	if syncID != "" && !complete {
 		return nil
 	}
-	err = s.store.Tx(ctx, func(tx *store.Tx) error { return tx.MarkSyncReceived(ctx, agent, syncID) })
+	err = s.store.Tx(ctx, func(tx *store.Tx) error {
+		return agentstore.MarkSyncReceived(ctx, tx.Tx, at, syncID)
+	})
 	if err != nil {
 		return err
 	}
@@ -179,21 +182,21 @@ func (in Sync) check() (syncID string, err error) {
 }
 
 // removeUnnamed removes the entries of a page that no id identifies, and returns them as refusals.
-func (s *Service) removeUnnamed(in *Sync) ([]store.Refusal, error) {
-	var refused []store.Refusal
+func (s *Service) removeUnnamed(in *Sync) ([]agentstore.Refusal, error) {
+	var refused []agentstore.Refusal
 	refuse := func(kind, name string, entry any, reason error) error {
 		text, err := json.Marshal(entry)
 		if err != nil {
 			return err
 		}
-		refused = append(refused, store.Refusal{Kind: kind, ExternalID: hex.EncodeToString(digest(text)), Name: name,
+		refused = append(refused, agentstore.Refusal{Kind: kind, ExternalID: hex.EncodeToString(digest(text)), Name: name,
 			Reason: refusalReason(reason), Entry: json.RawMessage("null"), CreatedAt: s.now()})
 		return nil
 	}
 	accounts, groups := []SyncAccount{}, []SyncGroup{}
 	for _, a := range in.Accounts.Value {
 		if _, reason := field.Verbatim(a.ExternalID, "externalId", maxEntryID); reason != nil {
-			if err := refuse(store.UnnamedAccount, a.Username.Or(a.Email.Value), a, cmp.Or(a.invalid, reason)); err != nil {
+			if err := refuse(agentstore.UnnamedAccount, a.Username.Or(a.Email.Value), a, cmp.Or(a.invalid, reason)); err != nil {
 				return nil, err
 			}
 			continue
@@ -202,7 +205,7 @@ func (s *Service) removeUnnamed(in *Sync) ([]store.Refusal, error) {
 	}
 	for _, g := range in.Groups.Value {
 		if reason := g.checkKey(); reason != nil {
-			if err := refuse(store.UnnamedGroup, g.Name.Value, g, cmp.Or(g.invalid, reason)); err != nil {
+			if err := refuse(agentstore.UnnamedGroup, g.Name.Value, g, cmp.Or(g.invalid, reason)); err != nil {
 				return nil, err
 			}
 			continue
@@ -235,10 +238,10 @@ func areTexts(ids []string) bool {
 
 // writePage writes the entries of a page in batches, a transaction each, and lists the unnamed ones.
 func (s *Service) writePage(ctx context.Context, agent store.Agent, number int64, in Sync,
-	unnamed []store.Refusal) error {
+	unnamed []agentstore.Refusal) error {
 	for part := range slices.Chunk(unnamed, directory.BatchSize) {
 		err := s.store.Tx(ctx, func(tx *store.Tx) error {
-			tx.UpsertRefusals(ctx, agent, part, number)
+			agentstore.UpsertRefusals(tx.Tx, agent.Ref(), part, number)
 			return nil
 		})
 		if err != nil {

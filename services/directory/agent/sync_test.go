@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/directory/agent"
+	agentstore "github.com/doorward/doorward/services/directory/agent/store"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -103,7 +104,7 @@ func TestAnEntryWithAMemberOfTheWrongTypeIsRefused(t *testing.T) {
 	reasons := map[string]string{}
 	for _, r := range page.Items {
 		entry := r.ExternalID
-		if r.Kind == store.UnnamedAccount {
+		if r.Kind == agentstore.UnnamedAccount {
 			entry = "the " + r.Kind + " " + r.Name
 		}
 		reasons[entry] = r.Reason
@@ -111,9 +112,9 @@ func TestAnEntryWithAMemberOfTheWrongTypeIsRefused(t *testing.T) {
 	want := map[string]string{
 		"off": "disabled must be true or false", "a": "email must be a string", "b": "passwordHash must be a string",
 		"id:c": "name must be a string", "id:d": "members must be an array of strings",
-		"name:five":                             "externalId must be a string",
-		"the " + store.UnnamedAccount + " ":     "must be an object",
-		"the " + store.UnnamedAccount + " five": "externalId must be a string",
+		"name:five":                                  "externalId must be a string",
+		"the " + agentstore.UnnamedAccount + " ":     "must be an object",
+		"the " + agentstore.UnnamedAccount + " five": "externalId must be a string",
 	}
 	if !maps.Equal(reasons, want) {
 		t.Errorf("refused are %v\nwant %v", reasons, want)

@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure/pwhash"
 	"github.com/doorward/doorward/services/directory"
+	agentstore "github.com/doorward/doorward/services/directory/agent/store"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -19,7 +20,7 @@ import (
 // and deletes their refusals.
 func (s *Service) endDeletedAccounts(ctx context.Context, agent store.Agent, externalIDs []string) error {
 	return s.lockedTx(ctx, agent, func(tx *store.Tx) error {
-		tx.DeleteRefusals(ctx, agent, store.AccountEntry, externalIDs)
+		agentstore.DeleteRefusals(tx.Tx, agent.Ref(), agentstore.AccountEntry, externalIDs)
 		_, err := s.endVanished(ctx, tx, agent.Config,
 			store.Vanished{TenantID: agent.TenantID, DirectoryID: agent.DirectoryID,
 				ExternalIDs: externalIDs})
@@ -34,7 +35,7 @@ type accountBatch struct {
 	entries       []SyncAccount                // those of writes, as they were sent
 	known         map[string]store.MirroredAccount
 	unchanged     []string // external ids of accounts that stay as they are
-	refused       []store.Refusal
+	refused       []agentstore.Refusal
 	statuses      []store.MirroredAccountWrite // accounts of refused entries whose status is written all the same
 	newlyDisabled []id.ID
 }
@@ -141,7 +142,7 @@ func (s *Service) importedHash(agent store.Agent, in field.Text) string {
 func (s *Service) refuseAccount(batch *accountBatch, account store.MirroredAccountWrite, in SyncAccount,
 	reason string) error {
 	name := in.Username.Or(in.Email.Value)
-	r, err := s.refusal(store.AccountEntry, in.ExternalID.Value, name, reason, in, in.invalid)
+	r, err := s.refusal(agentstore.AccountEntry, in.ExternalID.Value, name, reason, in, in.invalid)
 	if err != nil {
 		return err
 	}
@@ -220,8 +221,8 @@ func (s *Service) writeAccounts(ctx context.Context, tx *store.Tx, agent store.A
 			return err
 		}
 	}
-	tx.DeleteRefusals(ctx, agent, store.AccountEntry, written)
-	tx.UpsertRefusals(ctx, agent, batch.refused, number)
+	agentstore.DeleteRefusals(tx.Tx, agent.Ref(), agentstore.AccountEntry, written)
+	agentstore.UpsertRefusals(tx.Tx, agent.Ref(), batch.refused, number)
 	for _, account := range batch.newlyDisabled {
 		if err := tx.Emit(ctx, events.AccountDisabled{Tenant: agent.TenantID, Account: account}); err != nil {
 			return err

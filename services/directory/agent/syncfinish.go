@@ -11,12 +11,13 @@ import (
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/purge"
 	"github.com/doorward/doorward/services/directory"
+	agentstore "github.com/doorward/doorward/services/directory/agent/store"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
 // Refusals returns a page of the entries that the last syncs refused (sync errors).
-func (s *Service) Refusals(ctx context.Context, at id.Ref, query list.Query) (list.Page[store.Refusal], error) {
-	return list.PageOf(ctx, s.Agent, s.store.ListRefusals, at, query)
+func (s *Service) Refusals(ctx context.Context, at id.Ref, query list.Query) (list.Page[agentstore.Refusal], error) {
+	return list.PageOf(ctx, s.Agent, s.agents.ListRefusals, at, query)
 }
 
 // refusalReason is the text with which a refused entry is listed.
@@ -30,12 +31,12 @@ func refusalReason(err error) string {
 
 // refusal makes the record of a refused entry. An invalid one is not kept for a retry: what could be
 // decoded of it is not what was sent.
-func (s *Service) refusal(kind, key, name, reason string, entry any, invalid error) (store.Refusal, error) {
+func (s *Service) refusal(kind, key, name, reason string, entry any, invalid error) (agentstore.Refusal, error) {
 	if invalid != nil {
 		entry = nil
 	}
 	text, err := json.Marshal(entry)
-	return store.Refusal{Kind: kind, ExternalID: key, Name: name, Reason: reason, Entry: text, CreatedAt: s.now()}, err
+	return agentstore.Refusal{Kind: kind, ExternalID: key, Name: name, Reason: reason, Entry: text, CreatedAt: s.now()}, err
 }
 
 // SyncWorker is the worker that finishes syncs when all their pages have arrived, and at its start
@@ -49,14 +50,14 @@ func (s *Service) SyncWorker(ctx context.Context) error {
 // have (the brake has let it pass, absence.go), and retries refused entries, as the names that they need may
 // be free now.
 func (s *Service) FinishSyncs(ctx context.Context) error {
-	received, err := s.store.ReceivedSyncs(ctx, s.now(), finishBatch)
+	received, err := s.agents.ReceivedSyncs(ctx, s.now(), finishBatch)
 	for _, sync := range received {
 		err = errors.Join(err, s.finishSync(caller.WithTenant(ctx, sync.TenantID), sync))
 	}
 	return err
 }
 
-func (s *Service) finishSync(ctx context.Context, sync store.ReceivedSync) error {
+func (s *Service) finishSync(ctx context.Context, sync agentstore.ReceivedSync) error {
 	agent, err := s.Agent(ctx, id.Ref{Tenant: sync.TenantID, ID: sync.AgentID})
 	if err != nil {
 		return err
@@ -86,18 +87,18 @@ func (s *Service) finishSync(ctx context.Context, sync store.ReceivedSync) error
 		if err := tx.DeleteUnconfirmedMembers(ctx, vanished); err != nil {
 			return err
 		}
-		return tx.FinishSync(ctx, sync, s.now())
+		return agentstore.FinishSync(ctx, tx.Tx, sync, s.now())
 	})
 }
 
 // retryRefusals writes the refused entries of a sync again, and returns how many were not refused
 // this time.
 func (s *Service) retryRefusals(ctx context.Context, agent store.Agent, number int64) (written int, err error) {
-	accounts, err := eachRefusal(ctx, s, agent, store.AccountEntry, number, s.writeAccountBatch)
+	accounts, err := eachRefusal(ctx, s, agent, agentstore.AccountEntry, number, s.writeAccountBatch)
 	if err != nil {
 		return 0, err
 	}
-	groups, err := eachRefusal(ctx, s, agent, store.GroupEntry, number, s.writeGroupBatch)
+	groups, err := eachRefusal(ctx, s, agent, agentstore.GroupEntry, number, s.writeGroupBatch)
 	return accounts + groups, err
 }
 
@@ -105,7 +106,7 @@ func (s *Service) retryRefusals(ctx context.Context, agent store.Agent, number i
 func eachRefusal[T any](ctx context.Context, s *Service, agent store.Agent, kind string, number int64,
 	write func(context.Context, store.Agent, int64, []T) (int, error)) (written int, err error) {
 	for after := ""; ; {
-		found, err := s.store.RefusalsAfter(ctx, agent, kind, after, number, groupBatch)
+		found, err := s.agents.RefusalsAfter(ctx, agent.Ref(), kind, after, number, groupBatch)
 		if err != nil || len(found) == 0 {
 			return written, err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/directory"
+	agentstore "github.com/doorward/doorward/services/directory/agent/store"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -22,7 +23,7 @@ func (s *Service) deleteGroups(ctx context.Context, agent store.Agent, externalI
 		keys[i] = SyncGroup{ExternalID: field.Some(external)}.key()
 	}
 	return s.lockedTx(ctx, agent, func(tx *store.Tx) error {
-		tx.DeleteRefusals(ctx, agent, store.GroupEntry, keys)
+		agentstore.DeleteRefusals(tx.Tx, agent.Ref(), agentstore.GroupEntry, keys)
 		_, err := s.deleteVanishedGroups(ctx, tx,
 			store.Vanished{TenantID: agent.TenantID, DirectoryID: agent.DirectoryID, ExternalIDs: keys})
 		return err
@@ -74,9 +75,9 @@ func (s *Service) writeGroups(ctx context.Context, tx *store.Tx, agent store.Age
 	var entries []SyncGroup
 	var requests []nameRequest
 	var wanted, written []string
-	var refusals []store.Refusal
+	var refusals []agentstore.Refusal
 	refuse := func(g SyncGroup, reason string) error {
-		r, err := s.refusal(store.GroupEntry, g.key(), g.Name.Value, reason, g, g.invalid)
+		r, err := s.refusal(agentstore.GroupEntry, g.key(), g.Name.Value, reason, g, g.invalid)
 		refusals = append(refusals, r)
 		tx.MarkGroupSeen(ctx, agent.TenantID, agent.DirectoryID, g.key(), number)
 		return err
@@ -126,8 +127,8 @@ func (s *Service) writeGroups(ctx context.Context, tx *store.Tx, agent store.Age
 		}
 		written = append(written, entries[i].key())
 	}
-	tx.DeleteRefusals(ctx, agent, store.GroupEntry, written)
-	tx.UpsertRefusals(ctx, agent, refusals, number)
+	agentstore.DeleteRefusals(tx.Tx, agent.Ref(), agentstore.GroupEntry, written)
+	agentstore.UpsertRefusals(tx.Tx, agent.Ref(), refusals, number)
 	return len(refusals), nil
 }
 

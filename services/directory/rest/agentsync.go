@@ -7,6 +7,7 @@ import (
 
 	"github.com/doorward/doorward/pkg/rest"
 	"github.com/doorward/doorward/services/directory/agent"
+	agentstore "github.com/doorward/doorward/services/directory/agent/store"
 	"github.com/doorward/doorward/services/directory/store"
 )
 
@@ -48,14 +49,14 @@ type refusalView struct {
 	Reason     string  `json:"reason"`
 }
 
-func (v views) refusal(r store.Refusal) refusalView {
+func (v views) refusal(r agentstore.Refusal) refusalView {
 	view := refusalView{ExternalID: &r.ExternalID, Name: r.Name, Kind: r.Kind, Reason: r.Reason}
 	switch r.Kind {
-	case store.UnnamedAccount:
-		view.ExternalID, view.Kind = nil, store.AccountEntry
-	case store.UnnamedGroup:
-		view.ExternalID, view.Kind = nil, store.GroupEntry
-	case store.GroupEntry:
+	case agentstore.UnnamedAccount:
+		view.ExternalID, view.Kind = nil, agentstore.AccountEntry
+	case agentstore.UnnamedGroup:
+		view.ExternalID, view.Kind = nil, agentstore.GroupEntry
+	case agentstore.GroupEntry:
 		external, isID := strings.CutPrefix(r.ExternalID, "id:")
 		if view.ExternalID = &external; !isID {
 			view.ExternalID = nil

@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward/pkg/rest/directoryview"
 	"github.com/doorward/doorward/services/directory"
 	"github.com/doorward/doorward/services/directory/agent"
+	agentstore "github.com/doorward/doorward/services/directory/agent/store"
 	"github.com/doorward/doorward/services/directory/provider"
 	"github.com/doorward/doorward/services/directory/store"
 )
@@ -109,7 +110,7 @@ func Mount(app *fiber.App, core *directory.Service, providers *provider.Service,
 	v1.Delete("/agents/:id/keys/:key", deleteAgentKey(agents))
 	v1.Get("/agents/:id/configuration", agentConfiguration(agents))
 	v1.Post("/agents/:id/sync", rest.Accept(agents.Sync))
-	v1.Get("/agents/:id/refusals", rest.List(store.Refusals, agents.Refusals, v.refusal))
+	v1.Get("/agents/:id/refusals", rest.List(agentstore.Refusals, agents.Refusals, v.refusal))
 	v1.Get("/agents/:id/authentications", agentChecks(agents))
 	v1.Post("/agents/:id/authentications/:check", answerCheck(agents))
 	v1.Get("/agents/:id/download", agentDownload(agents))

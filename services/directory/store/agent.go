@@ -42,8 +42,22 @@ type Agent struct {
 	ModifiedAt time.Time
 }
 
+// Ref returns the reference to the agent.
+func (a Agent) Ref() id.Ref { return id.Ref{Tenant: a.TenantID, ID: a.ID} }
+
 // Times returns the times of the collections below the agent.
 func (a Agent) Times() (createdAt, modifiedAt time.Time) { return a.CreatedAt, a.ModifiedAt }
+
+// LastSync is the result of the last sync of an agent.
+type LastSync struct {
+	StartedAt   time.Time  `json:"startedAt"`
+	CompletedAt *time.Time `json:"completedAt"` // nil while it runs
+	Accounts    int64      `json:"accounts"`    // in the directory when it completed
+	Groups      int64      `json:"groups"`
+	Refused     int64      `json:"refused"`
+	Absent      int64      `json:"absent"` // of the accounts, those that are absent
+	Held        int64      `json:"held"`   // accounts that the brake has kept from becoming absent; 0: it was not held
+}
 
 // AgentConfig says where the directory server is and how an agent reads it. Its JSON is that of
 // the HTTP interface.
@@ -134,6 +148,13 @@ var Agents = list.Spec{
 	"createdAt":  {Column: "created_at", Kind: list.Time},
 	"modifiedAt": {Column: "modified_at", Kind: list.Time},
 }
+
+// lastSync selects the sync of agent a that completed last, or, without one, the running sync.
+const lastSync = `(SELECT to_jsonb(last) FROM (
+	SELECT started_at AS "startedAt", completed_at AS "completedAt", accounts, groups, refused, absent, held
+	FROM agent_syncs y
+	WHERE y.tenant_id = a.tenant_id AND y.agent_id = a.id ORDER BY completed_at DESC NULLS LAST, number DESC LIMIT 1) last)
+	AS last_sync`
 
 // The agents of tenant $1, of which those that have not called since $2 are
 // offline.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/doorward/doorward/pkg/api/directoryapi"
@@ -98,6 +99,18 @@ func (s *Store) AccountsOfLogin(ctx context.Context, tenant id.ID, login string)
 	return pg.Values[id.ID](ctx, s.db, `SELECT n.account_id FROM directories d
 		JOIN login_names n ON n.tenant_id = $1 AND n.directory_id = d.id AND n.name = $2
 		WHERE d.tenant_id = $1 ORDER BY n.account_id`, tenant, field.LoginName(login))
+}
+
+// FirstUnanswered returns the position of the first of the account stores whose agent did not answer
+// a check after since: 1 for the first store, 0 for none.
+func (s *Store) FirstUnanswered(ctx context.Context, tenant id.ID, stores []directoryapi.Store,
+	since time.Time) (int, error) {
+	kinds, ids := storeColumns(stores)
+	return pg.Value[int](ctx, s.db, `SELECT coalesce(min(s.position), 0)::integer
+		FROM unnest($2::text[], $3::uuid[]) WITH ORDINALITY AS s (kind, id, position)
+		LEFT JOIN groups g ON g.tenant_id = $1 AND g.id = s.id AND s.kind = 'groups'
+		JOIN agents a ON a.tenant_id = $1 AND a.directory_id = CASE s.kind WHEN 'groups' THEN g.directory_id ELSE s.id END
+		WHERE a.unanswered_at > $4`, tenant, kinds, ids, since)
 }
 
 // NamedStores returns those of the stores that exist, with their names.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/list/listsql"
@@ -38,26 +39,8 @@ var Refusals = list.Spec{
 	"createdAt": {Column: "created_at", Kind: list.Time},
 }
 
-// LastSync is the result of the last sync of an agent.
-type LastSync struct {
-	StartedAt   time.Time  `json:"startedAt"`
-	CompletedAt *time.Time `json:"completedAt"` // nil while it runs
-	Accounts    int64      `json:"accounts"`    // in the directory when it completed
-	Groups      int64      `json:"groups"`
-	Refused     int64      `json:"refused"`
-	Absent      int64      `json:"absent"` // of the accounts, those that are absent
-	Held        int64      `json:"held"`   // accounts that the brake has kept from becoming absent; 0: it was not held
-}
-
 // keptSyncs is how many syncs of an agent are stored. A page of an older one begins a new sync.
 const keptSyncs = 20
-
-// lastSync selects the sync of agent a that completed last, or, without one, the running sync.
-const lastSync = `(SELECT to_jsonb(last) FROM (
-	SELECT started_at AS "startedAt", completed_at AS "completedAt", accounts, groups, refused, absent, held
-	FROM agent_syncs y
-	WHERE y.tenant_id = a.tenant_id AND y.agent_id = a.id ORDER BY completed_at DESC NULLS LAST, number DESC LIMIT 1) last)
-	AS last_sync`
 
 // BegunSync is a sync whose page is about to be written.
 type BegunSync struct {
@@ -67,10 +50,11 @@ type BegunSync struct {
 }
 
 // BeginSync returns a sync of an agent, and inserts the sync with its first page. Pages without a
-// sync id get the number of the newest sync. mirror.go writes the accounts and groups of a page.
-func (tx *Tx) BeginSync(ctx context.Context, a Agent, syncID string, now time.Time) (BegunSync, error) {
+// sync id get the number of the newest sync. services/directory/store/mirror.go writes the accounts
+// and groups of a page.
+func BeginSync(ctx context.Context, tx *outbox.Tx, agent id.Ref, directory id.ID, syncID string, now time.Time) (BegunSync, error) {
 	newest, err := pg.Value[int64](ctx, tx, `SELECT coalesce(max(number), 0) FROM agent_syncs
-		WHERE tenant_id = $1 AND agent_id = $2`, a.TenantID, a.ID)
+		WHERE tenant_id = $1 AND agent_id = $2`, agent.Tenant, agent.ID)
 	if err != nil {
 		return BegunSync{}, err
 	}
@@ -79,14 +63,14 @@ func (tx *Tx) BeginSync(ctx context.Context, a Agent, syncID string, now time.Ti
 		number = 0
 	}
 	tx.Queue(`DELETE FROM agent_syncs
-		WHERE tenant_id = $1 AND agent_id = $2 AND number <= $3 AND number > 0 AND NOT ended`, a.TenantID, a.ID, newest-keptSyncs)
+		WHERE tenant_id = $1 AND agent_id = $2 AND number <= $3 AND number > 0 AND NOT ended`, agent.Tenant, agent.ID, newest-keptSyncs)
 	begun, err := pg.One[BegunSync](ctx, tx, `INSERT INTO agent_syncs AS s (tenant_id, agent_id, sync_id, directory_id,
 		number, started_at)
 		VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (tenant_id, agent_id, sync_id) DO UPDATE SET
 			started_at = CASE WHEN s.number = 0 THEN excluded.started_at ELSE s.started_at END,
 			held = CASE WHEN s.number = 0 THEN 0 ELSE s.held END
-		RETURNING number, started_at, ended`, a.TenantID, a.ID, syncID, a.DirectoryID, number, now)
+		RETURNING number, started_at, ended`, agent.Tenant, agent.ID, syncID, directory, number, now)
 	if syncID == "" {
 		begun.Number = newest
 	}
@@ -94,16 +78,16 @@ func (tx *Tx) BeginSync(ctx context.Context, a Agent, syncID string, now time.Ti
 }
 
 // HoldSync records that the brake held a sync, which would have made a number of accounts absent.
-func (tx *Tx) HoldSync(ctx context.Context, a Agent, syncID string, held int64, now time.Time) error {
+func HoldSync(ctx context.Context, tx *outbox.Tx, agent id.Ref, directory id.ID, syncID string, held int64, now time.Time) error {
 	return pg.MustChange(ctx, tx, `UPDATE agent_syncs SET held = $6, completed_at = $5, `+syncCounts+`
-		WHERE tenant_id = $1 AND agent_id = $2 AND sync_id = $3`, a.TenantID, a.ID, syncID, a.DirectoryID, now, held)
+		WHERE tenant_id = $1 AND agent_id = $2 AND sync_id = $3`, agent.Tenant, agent.ID, syncID, directory, now, held)
 }
 
 // CountVanished sets how many accounts pages without a complete sync have named as deleted since the
 // last complete one, and ends the confirmation that a complete sync has used.
-func (tx *Tx) CountVanished(a Agent, vanished int64, confirmedUntil *time.Time) {
+func CountVanished(tx *outbox.Tx, agent id.Ref, vanished int64, confirmedUntil *time.Time) {
 	tx.Queue(`UPDATE agents SET vanished = $3, absence_confirmed_until = $4 WHERE tenant_id = $1 AND id = $2`,
-		a.TenantID, a.ID, vanished, confirmedUntil)
+		agent.Tenant, agent.ID, vanished, confirmedUntil)
 }
 
 // syncCounts sets what a directory, $4, of an agent, $2, has when a sync ends.
@@ -113,9 +97,9 @@ const syncCounts = `accounts = (SELECT count(*) FROM mirrored_accounts WHERE ten
 	absent = (SELECT count(*) FROM accounts WHERE tenant_id = $1 AND directory_id = $4 AND absent_since IS NOT NULL)`
 
 // MarkSyncReceived records that all pages of a sync have arrived.
-func (tx *Tx) MarkSyncReceived(ctx context.Context, a Agent, syncID string) error {
+func MarkSyncReceived(ctx context.Context, tx *outbox.Tx, agent id.Ref, syncID string) error {
 	return pg.MustChange(ctx, tx, `UPDATE agent_syncs SET ended = true
-		WHERE tenant_id = $1 AND agent_id = $2 AND sync_id = $3`, a.TenantID, a.ID, syncID)
+		WHERE tenant_id = $1 AND agent_id = $2 AND sync_id = $3`, agent.Tenant, agent.ID, syncID)
 }
 
 // ReceivedSync is a sync whose pages have all arrived, and which FinishSync has not finished.
@@ -128,14 +112,14 @@ type ReceivedSync struct {
 }
 
 // ReceivedSyncs returns at most limit received syncs of all tenants.
-func (s *Store) ReceivedSyncs(ctx context.Context, now time.Time, limit int) ([]ReceivedSync, error) {
+func (s Store) ReceivedSyncs(ctx context.Context, now time.Time, limit int) ([]ReceivedSync, error) {
 	return pg.All[ReceivedSync](ctx, s.db, `SELECT tenant_id, agent_id, directory_id, sync_id, number FROM agent_syncs
 		WHERE ended AND started_at <= $1 ORDER BY started_at LIMIT $2`, now, limit)
 }
 
 // FinishSync records that a sync is complete, with its counts, and deletes refusals of earlier
 // syncs.
-func (tx *Tx) FinishSync(ctx context.Context, e ReceivedSync, now time.Time) error {
+func FinishSync(ctx context.Context, tx *outbox.Tx, e ReceivedSync, now time.Time) error {
 	tx.Queue(`DELETE FROM agent_refusals WHERE tenant_id = $1 AND agent_id = $2 AND seen < $3`, e.TenantID, e.AgentID,
 		e.Number)
 	_, err := pg.Exec(ctx, tx, `UPDATE agent_syncs SET ended = false, completed_at = $5,
@@ -145,34 +129,34 @@ func (tx *Tx) FinishSync(ctx context.Context, e ReceivedSync, now time.Time) err
 }
 
 // UpsertRefusals stores entries that were refused.
-func (tx *Tx) UpsertRefusals(_ context.Context, a Agent, refused []Refusal, seen int64) {
+func UpsertRefusals(tx *outbox.Tx, agent id.Ref, refused []Refusal, seen int64) {
 	for _, r := range refused {
 		tx.Queue(pg.Insert("agent_refusals AS r", refusalColumns+`, tenant_id, agent_id, seen`)+`
 			ON CONFLICT (tenant_id, agent_id, kind, external_id) DO UPDATE SET name = excluded.name, reason = excluded.reason,
 				entry = excluded.entry, seen = greatest(r.seen, excluded.seen)`,
-			pg.Named(r, pg.Args{"tenant_id": a.TenantID, "agent_id": a.ID, "seen": seen}))
+			pg.Named(r, pg.Args{"tenant_id": agent.Tenant, "agent_id": agent.ID, "seen": seen}))
 	}
 }
 
 // DeleteRefusals deletes the refusals of entries that have been written since, or deleted.
-func (tx *Tx) DeleteRefusals(_ context.Context, a Agent, kind string, externalIDs []string) {
+func DeleteRefusals(tx *outbox.Tx, agent id.Ref, kind string, externalIDs []string) {
 	if len(externalIDs) > 0 {
 		tx.Queue(`DELETE FROM agent_refusals WHERE tenant_id = $1 AND agent_id = $2 AND kind = $3 AND external_id = ANY ($4)`,
-			a.TenantID, a.ID, kind, externalIDs)
+			agent.Tenant, agent.ID, kind, externalIDs)
 	}
 }
 
 // RefusalsAfter returns entries of a kind that the syncs from a number on refused and that can be
 // retried, in the order of their external ids, at most limit after one.
-func (s *Store) RefusalsAfter(ctx context.Context, a Agent, kind, after string, number int64,
+func (s Store) RefusalsAfter(ctx context.Context, agent id.Ref, kind, after string, number int64,
 	limit int) ([]Refusal, error) {
 	return pg.All[Refusal](ctx, s.db, `SELECT `+refusalColumns+` FROM agent_refusals
 		WHERE tenant_id = $1 AND agent_id = $2 AND kind = $3 AND external_id > $4 AND seen >= $5 AND entry <> 'null'
-		ORDER BY external_id LIMIT $6`, a.TenantID, a.ID, kind, after, number, limit)
+		ORDER BY external_id LIMIT $6`, agent.Tenant, agent.ID, kind, after, number, limit)
 }
 
 // ListRefusals returns a page of the refused entries of an agent.
-func (s *Store) ListRefusals(ctx context.Context, agent id.Ref, query list.Query) (list.Page[Refusal], error) {
+func (s Store) ListRefusals(ctx context.Context, agent id.Ref, query list.Query) (list.Page[Refusal], error) {
 	return listsql.Select[Refusal](ctx, s.db, Refusals, query, refusalColumns,
 		`FROM agent_refusals WHERE tenant_id = $1 AND agent_id = $2`, "external_id", agent.Tenant, agent.ID)
 }

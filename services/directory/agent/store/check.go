@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/purge/purgesql"
@@ -22,8 +22,8 @@ const (
 	CheckFailure = 1
 )
 
-// AgentCheck is a password check for which a login waits.
-type AgentCheck struct {
+// Check is a password check for which a login waits.
+type Check struct {
 	TenantID   id.ID
 	AgentID    id.ID
 	ID         id.ID
@@ -43,7 +43,7 @@ type CheckingAgent struct {
 
 // CheckingAgent returns the agent of a mirrored account, or apierr.NotFound. An agent that has not
 // called since onlineSince is offline.
-func (s *Store) CheckingAgent(ctx context.Context, tenant, directory, account id.ID,
+func (s Store) CheckingAgent(ctx context.Context, tenant, directory, account id.ID,
 	onlineSince time.Time) (CheckingAgent, error) {
 	return pg.One[CheckingAgent](ctx, s.db, `SELECT a.id AS agent_id, m.external_id,
 		CASE WHEN a.status = 'ONLINE' AND a.called_at < $4 THEN 'OFFLINE' ELSE a.status END AS status
@@ -52,16 +52,15 @@ func (s *Store) CheckingAgent(ctx context.Context, tenant, directory, account id
 }
 
 // InsertCheck inserts a check and notifies the replicas at which its agent may wait.
-func (tx *Tx) InsertCheck(_ context.Context, c AgentCheck) error {
+func InsertCheck(tx *outbox.Tx, c Check) {
 	tx.Queue(pg.Insert("agent_checks", `tenant_id, agent_id, id, external_id, username, password, trace, created_at,
 		taken_until`), pg.Named(c, pg.Args{"taken_until": c.CreatedAt}))
 	tx.Notify(ChecksChannel, c.AgentID.String())
-	return nil
 }
 
 // CountWaitingChecks returns how many checks of an agent that are not older than since have no
 // result. Until the transaction ends no other counts or inserts checks of the agent.
-func (tx *Tx) CountWaitingChecks(ctx context.Context, tenant, agent id.ID, since time.Time) (int64, error) {
+func CountWaitingChecks(ctx context.Context, tx *outbox.Tx, tenant, agent id.ID, since time.Time) (int64, error) {
 	if _, err := pg.Exec(ctx, tx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 1))`, agent.String()); err != nil {
 		return 0, err
 	}
@@ -70,28 +69,16 @@ func (tx *Tx) CountWaitingChecks(ctx context.Context, tenant, agent id.ID, since
 }
 
 // RecordUnanswered records that a check of an agent ended without a result.
-func (tx *Tx) RecordUnanswered(tenant, agent id.ID, now time.Time) {
+func RecordUnanswered(tx *outbox.Tx, tenant, agent id.ID, now time.Time) {
 	tx.Queue(`UPDATE agents SET unanswered_at = $3 WHERE tenant_id = $1 AND id = $2`, tenant, agent, now)
-}
-
-// FirstUnanswered returns the position of the first of the account stores whose agent did not answer
-// a check after since: 1 for the first store, 0 for none.
-func (s *Store) FirstUnanswered(ctx context.Context, tenant id.ID, stores []directoryapi.Store,
-	since time.Time) (int, error) {
-	kinds, ids := storeColumns(stores)
-	return pg.Value[int](ctx, s.db, `SELECT coalesce(min(s.position), 0)::integer
-		FROM unnest($2::text[], $3::uuid[]) WITH ORDINALITY AS s (kind, id, position)
-		LEFT JOIN groups g ON g.tenant_id = $1 AND g.id = s.id AND s.kind = 'groups'
-		JOIN agents a ON a.tenant_id = $1 AND a.directory_id = CASE s.kind WHEN 'groups' THEN g.directory_id ELSE s.id END
-		WHERE a.unanswered_at > $4`, tenant, kinds, ids, since)
 }
 
 // LeaseChecks returns checks of an agent that are not older than since, at most limit, the oldest
 // first. No other call gets them before until, by which they should be answered: they are leased
 // until then (column taken_until).
-func (tx *Tx) LeaseChecks(ctx context.Context, tenant, agent id.ID, since, now, until time.Time,
-	limit int) ([]AgentCheck, error) {
-	return pg.All[AgentCheck](ctx, tx, `UPDATE agent_checks SET taken_until = $5
+func LeaseChecks(ctx context.Context, tx *outbox.Tx, tenant, agent id.ID, since, now, until time.Time,
+	limit int) ([]Check, error) {
+	return pg.All[Check](ctx, tx, `UPDATE agent_checks SET taken_until = $5
 		WHERE tenant_id = $1 AND id IN (
 			SELECT id FROM agent_checks WHERE tenant_id = $1 AND agent_id = $2 AND result IS NULL AND created_at >= $3
 			AND taken_until <= $4
@@ -102,7 +89,7 @@ func (tx *Tx) LeaseChecks(ctx context.Context, tenant, agent id.ID, since, now, 
 
 // AnswerCheck stores the result of a check, notifies the replica in which its login waits, and
 // deletes its password. A check that is answered or deleted is apierr.NotFound.
-func (tx *Tx) AnswerCheck(ctx context.Context, tenant, agent, check id.ID, result int) error {
+func AnswerCheck(ctx context.Context, tx *outbox.Tx, tenant, agent, check id.ID, result int) error {
 	_, err := pg.Value[string](ctx, tx, `WITH answered AS (
 			UPDATE agent_checks SET result = $4, password = NULL WHERE tenant_id = $1 AND agent_id = $2 AND id = $3
 			AND result IS NULL
@@ -115,19 +102,14 @@ func (tx *Tx) AnswerCheck(ctx context.Context, tenant, agent, check id.ID, resul
 
 // CheckResult returns the result of a check; nil while it has none. A check that was deleted is
 // apierr.NotFound.
-func (s *Store) CheckResult(ctx context.Context, tenant, check id.ID) (*int, error) {
+func (s Store) CheckResult(ctx context.Context, tenant, check id.ID) (*int, error) {
 	return pg.Value[*int](ctx, s.db, `SELECT result FROM agent_checks WHERE tenant_id = $1 AND id = $2`, tenant, check)
 }
 
 // DeleteCheck deletes a check for which no login waits any more.
-func (tx *Tx) DeleteCheck(_ context.Context, tenant, check id.ID) error {
+func DeleteCheck(tx *outbox.Tx, tenant, check id.ID) {
 	tx.Queue(`DELETE FROM agent_checks WHERE tenant_id = $1 AND id = $2`, tenant, check)
-	return nil
 }
 
 // AgingChecks are the checks, for the purge: they stay where the process of their login was killed.
 var AgingChecks = purgesql.Rows{Table: "agent_checks", Time: "created_at"}
-
-// OnNotify calls notify with the payload of each notification on a channel (LISTEN), while the
-// connection is open.
-func (s *Store) OnNotify(channel string, notify func(payload string)) { s.db.OnNotify(channel, notify) }
