@@ -27,19 +27,34 @@ import (
 
 // Operator is the listener of operators (docs/operations.md#interface-of-operators).
 type Operator struct {
-	Listen string        `env:"DOORWARD_OPERATOR_LISTEN" help:"address to serve /operator/v1 on, for operators, such as localhost:8444;"`
-	_      env.More      `help:"it is not served without one"`
-	Keys   secure.Secret `env:"DOORWARD_OPERATOR_KEYS" help:"keys of operators, name:role:secret, separated by blanks; a role is admin,"`
-	_      env.More      `help:"read or lookup, a secret has at least 32 characters"`
+	Listen string        `env:"DOORWARD_OPERATOR_LISTEN"`
+	Keys   secure.Secret `env:"DOORWARD_OPERATOR_KEYS"`
 	TLS    operatorTLS
+}
+
+// Help has the help texts that are longer than a line.
+func (Operator) Help() map[string]string {
+	return map[string]string{
+		"DOORWARD_OPERATOR_LISTEN": "address to serve /operator/v1 on, for operators, such as localhost:8444; it is " +
+			"not served without one",
+		"DOORWARD_OPERATOR_KEYS": "keys of operators, name:role:secret, separated by blanks; a role is admin, read " +
+			"or lookup, a secret has at least 32 characters",
+	}
 }
 
 // operatorTLS is the certificate of the listener of operators.
 type operatorTLS struct {
-	Certificate string        `env:"DOORWARD_OPERATOR_TLS_CERT" help:"certificate chain of that address in PEM; renewed files are used within"`
-	_           env.More      `help:"a minute; without one the address must be a loopback address"`
+	Certificate string        `env:"DOORWARD_OPERATOR_TLS_CERT"`
 	Key         secure.Secret `env:"DOORWARD_OPERATOR_TLS_KEY" help:"private key of the certificate in PEM"`
 	Reload      env.Reload
+}
+
+// Help has the help texts that are longer than a line.
+func (operatorTLS) Help() map[string]string {
+	return map[string]string{
+		"DOORWARD_OPERATOR_TLS_CERT": "certificate chain of that address in PEM; renewed files are used within a " +
+			"minute; without one the address must be a loopback address",
+	}
 }
 
 // operatorListener is the interface of operators and its listener; the zero one serves nothing.

@@ -12,12 +12,20 @@ import (
 
 // TLS says where TLS is terminated, and with which certificate.
 type TLS struct {
-	Mode        string        `env:"DOORWARD_TLS" default:"certificate" help:"certificate: the gateway terminates TLS; proxy: a trusted load"`
-	_           env.More      `help:"balancer in front does, and says so in X-Forwarded-Proto"`
-	Certificate string        `env:"DOORWARD_TLS_CERT" help:"certificate chain in PEM, for DOORWARD_TLS=certificate; renewed files"`
-	_           env.More      `help:"are used within a minute"`
+	Mode        string        `env:"DOORWARD_TLS" default:"certificate"`
+	Certificate string        `env:"DOORWARD_TLS_CERT"`
 	Key         secure.Secret `env:"DOORWARD_TLS_KEY" help:"private key of the certificate in PEM"`
 	Reload      env.Reload
+}
+
+// Help has the help texts that are longer than a line.
+func (TLS) Help() map[string]string {
+	return map[string]string{
+		"DOORWARD_TLS": "certificate: the gateway terminates TLS; proxy: a trusted load balancer in front does, and " +
+			"says so in X-Forwarded-Proto",
+		"DOORWARD_TLS_CERT": "certificate chain in PEM, for DOORWARD_TLS=certificate; renewed files are used within " +
+			"a minute",
+	}
 }
 
 // open returns nil where a load balancer terminates TLS.

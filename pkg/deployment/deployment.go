@@ -13,7 +13,6 @@ import (
 
 	"github.com/doorward/doorward/pkg/alias"
 	"github.com/doorward/doorward/pkg/caller"
-	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/href"
 	"github.com/doorward/doorward/pkg/rpc"
 	"github.com/doorward/doorward/pkg/secure"
@@ -26,14 +25,25 @@ var Services = []string{"directory", "application", "mfa", "oauth", "notificatio
 // Config is the environment that all processes of a deployment share.
 type Config struct {
 	Listen         string        `env:"DOORWARD_LISTEN" default:":8080" help:"address to serve on"`
-	BaseURL        string        `env:"DOORWARD_BASE_URL" required:"true" help:"public address of the management API with its version, such"`
-	_              env.More      `help:"as https://id.example.com/v1"`
-	FormerBaseURLs []string      `env:"DOORWARD_FORMER_BASE_URLS" help:"comma-separated former values of DOORWARD_BASE_URL,"`
-	_              env.More      `help:"which stay valid in bodies and as issuers of tokens"`
-	Alias          string        `env:"DOORWARD_ALIAS" default:"service" help:"product name in grant types, headers and names"`
-	InternalSecret secure.Secret `env:"DOORWARD_INTERNAL_SECRET" required:"true" help:"secret of at least 32 characters that all processes"`
-	_              env.More      `help:"of the deployment share; make one with: openssl rand -hex 32"`
-	AcceptedSecret secure.Secret `env:"DOORWARD_INTERNAL_SECRET_ACCEPTED" help:"previous or next internal secret, accepted during a rotation"`
+	BaseURL        string        `env:"DOORWARD_BASE_URL" required:"true"`
+	FormerBaseURLs []string      `env:"DOORWARD_FORMER_BASE_URLS"`
+	Alias          string        `env:"DOORWARD_ALIAS" default:"service"`
+	InternalSecret secure.Secret `env:"DOORWARD_INTERNAL_SECRET" required:"true"`
+	AcceptedSecret secure.Secret `env:"DOORWARD_INTERNAL_SECRET_ACCEPTED"`
+}
+
+// Help has the help texts that are longer than a line.
+func (Config) Help() map[string]string {
+	return map[string]string{
+		"DOORWARD_BASE_URL": "public address of the management API with its version, such as " +
+			"https://id.example.com/v1",
+		"DOORWARD_FORMER_BASE_URLS": "comma-separated former values of DOORWARD_BASE_URL, which stay valid in " +
+			"bodies and as issuers of tokens",
+		"DOORWARD_ALIAS": "product name in grant types, headers and names",
+		"DOORWARD_INTERNAL_SECRET": "secret of at least 32 characters that all processes of the deployment share; " +
+			"make one with: openssl rand -hex 32",
+		"DOORWARD_INTERNAL_SECRET_ACCEPTED": "previous or next internal secret, accepted during a rotation",
+	}
 }
 
 // Common is a validated Config.

@@ -3,16 +3,20 @@ package deployment
 import (
 	"fmt"
 	"regexp"
-
-	"github.com/doorward/doorward/pkg/env"
 )
 
 // ClientAPI has the domain below which applications have their Client APIs. The application service
 // allows their origins, the oauth service returns their addresses, and the idsite service refuses it
 // as a custom domain of a tenant.
 type ClientAPI struct {
-	Suffix string   `env:"DOORWARD_CLIENT_API_SUFFIX" default:"apps.localhost" help:"domain under which each application has its Client API,"`
-	_      env.More `help:"<dnsLabel>.<suffix>"`
+	Suffix string `env:"DOORWARD_CLIENT_API_SUFFIX" default:"apps.localhost"`
+}
+
+// Help has the help texts that are longer than a line.
+func (ClientAPI) Help() map[string]string {
+	return map[string]string{
+		"DOORWARD_CLIENT_API_SUFFIX": "domain under which each application has its Client API, <dnsLabel>.<suffix>",
+	}
 }
 
 // Open validates and returns the suffix.

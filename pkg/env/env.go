@@ -10,6 +10,7 @@
 package env
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -37,9 +38,6 @@ type Source struct {
 	unused   map[string]bool
 	partial  bool // required variables may be absent
 }
-
-// More is the type of a blank field that continues a help text: a tag is one line.
-type More struct{}
 
 // variable is a variable that a struct or List declares.
 type variable struct {
@@ -94,11 +92,15 @@ func (s *Source) Has(name string) bool {
 
 // Load sets the fields of the struct that into points to. The tag env has the name of the
 // variable, or several names, of which the first that is set applies. The tags default, help,
-// required:"true" and min describe the variable. A blank field of the type More continues the help
-// of the field before it. A struct field without the tag env is loaded in the same way, and a field
-// of the type Reload is set to a function that loads the struct again.
+// required:"true" and min describe the variable. A help text that is longer than a line is in what the
+// method Help() map[string]string of the struct returns, under the first name of the variable. A struct
+// field without the tag env is loaded in the same way, and a field of the type Reload is set to a function
+// that loads the struct again.
 func (s *Source) Load(into any) {
-	v := reflect.ValueOf(into).Elem()
+	v, long := reflect.ValueOf(into).Elem(), map[string]string(nil)
+	if documented, ok := into.(interface{ Help() map[string]string }); ok {
+		long = documented.Help()
+	}
 	for i := range v.NumField() {
 		field, target := v.Type().Field(i), v.Field(i)
 		if field.Type == reflect.TypeFor[Reload]() {
@@ -107,20 +109,22 @@ func (s *Source) Load(into any) {
 		}
 		names := field.Tag.Get("env")
 		if names == "" {
-			if field.Type.Kind() == reflect.Struct && field.Name != "_" {
+			if field.Type.Kind() == reflect.Struct {
 				s.Load(target.Addr().Interface())
 			}
 			continue
 		}
-		help := field.Tag.Get("help")
-		for j := i + 1; j < v.NumField() && v.Field(j).Type() == reflect.TypeFor[More](); j++ {
-			help += " " + v.Type().Field(j).Tag.Get("help")
-		}
 		d := variable{
-			names: strings.Split(names, ","), defaultValue: field.Tag.Get("default"), help: help,
+			names: strings.Split(names, ","), defaultValue: field.Tag.Get("default"), help: field.Tag.Get("help"),
 			required: field.Tag.Get("required") == "true",
 		}
+		d.help = cmp.Or(d.help, long[d.names[0]])
 		s.read(d, target, field.Tag.Get("min"))
+	}
+	for name := range long {
+		if !slices.ContainsFunc(s.declared, func(d variable) bool { return d.names[0] == name }) {
+			panic(fmt.Sprintf("env: %T has a help text of %s, which is none of its variables", into, name))
+		}
 	}
 }
 
@@ -141,17 +145,19 @@ func (s *Source) List(name, help string) (list []string) {
 func (s *Source) read(d variable, target reflect.Value, least string) {
 	s.declare(d)
 	name, text, err := s.lookup(d)
-	if err == nil && text == "" {
-		if d.required && !s.partial {
-			s.problems = append(s.problems, fmt.Sprintf("%s is missing: %s", d.names[len(d.names)-1], d.help))
-		}
+	wrong := func(err error) { s.problems = append(s.problems, fmt.Sprintf("%s: %v (%s)", name, err, d.help)) }
+	switch {
+	case err != nil:
+		wrong(err)
+		return
+	case text == "" && d.required && !s.partial:
+		s.problems = append(s.problems, fmt.Sprintf("%s is missing: %s", d.names[len(d.names)-1], d.help))
+		return
+	case text == "":
 		return
 	}
-	if err == nil {
-		err = assign(target, text, least)
-	}
-	if err != nil {
-		s.problems = append(s.problems, fmt.Sprintf("%s: %v (%s)", name, err, d.help))
+	if err := assign(target, text, least); err != nil {
+		wrong(err)
 	}
 }
 

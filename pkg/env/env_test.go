@@ -1,6 +1,7 @@
 package env
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,13 +16,14 @@ type config struct {
 	Shared struct {
 		Level string `env:"DOORWARD_LEVEL" default:"info" help:"level of the log"`
 	}
-	URL     secure.Secret `env:"OWN_URL,URL" required:"true" help:"where the"`
-	_       More          `help:"data is"`
+	URL     secure.Secret `env:"OWN_URL,URL" required:"true"`
 	Wait    time.Duration `env:"DOORWARD_WAIT" default:"5s" help:"time to wait"`
 	Workers int           `env:"DOORWARD_WORKERS" default:"2" min:"1" help:"workers"`
 	Open    bool          `env:"DOORWARD_OPEN" help:"whether it is open"`
 	Hosts   []string      `env:"DOORWARD_HOSTS" help:"hosts"`
 }
+
+func (config) Help() map[string]string { return map[string]string{"OWN_URL": "where the data is"} }
 
 func load(environ ...string) (config, error) {
 	source := New(environ)
@@ -121,7 +123,7 @@ func TestHelpListsEveryVariable(t *testing.T) {
 	source.Load(&cfg)
 	var out strings.Builder
 	source.Help(&out)
-	for _, want := range []string{"OWN_URL, else URL", "(required)", "DOORWARD_WAIT", "(default 5s)", "NAME_FILE"} {
+	for _, want := range []string{"OWN_URL, else URL", "where the data is (required)", "DOORWARD_WAIT", "(default 5s)", "NAME_FILE"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the help does not show %q:\n%s", want, out.String())
 		}
@@ -134,8 +136,7 @@ func TestHelpShowsWhatTheProcessProvides(t *testing.T) {
 	source.DescribeDefault("URL", "a private database")
 	source.Unused("DOORWARD_HOSTS")
 	source.Declare(&struct {
-		URL   string   `env:"OWN_URL,URL" required:"true" help:"where the"`
-		_     More     `help:"data is"`
+		URL   string   `env:"OWN_URL,URL" required:"true" help:"where the data is"`
 		Hosts []string `env:"DOORWARD_HOSTS" help:"hosts"`
 	}{})
 	source.Group("Log")
@@ -164,4 +165,19 @@ func TestCheckNotesWhatCannotBeReadAndNotWhatIsAbsent(t *testing.T) {
 		strings.Contains(err.Error(), "missing") {
 		t.Fatalf("the problems are: %v", err)
 	}
+}
+
+type misspelled struct {
+	URL string `env:"URL"`
+}
+
+func (misspelled) Help() map[string]string { return map[string]string{"ULR": "where the data is"} }
+
+func TestAHelpTextOfNoVariableIsAMistakeInTheProgram(t *testing.T) {
+	defer func() {
+		if p := recover(); p == nil || !strings.Contains(fmt.Sprint(p), "ULR") {
+			t.Errorf("Load of a help text of ULR panicked with %v, want its name", p)
+		}
+	}()
+	New(nil).Load(&misspelled{})
 }

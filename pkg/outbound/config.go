@@ -7,16 +7,22 @@ import (
 	"fmt"
 	"net/http"
 	"time"
-
-	"github.com/doorward/doorward/pkg/env"
 )
 
 // Config is the configuration of connections to addresses that tenants choose.
 type Config struct {
-	PrivateNetworks []string `env:"DOORWARD_OUTBOUND_PRIVATE_NETWORKS,DOORWARD_SMTP_PRIVATE_NETWORKS" help:"networks besides the public ones"`
-	_               env.More `help:"in which providers, mail servers and git repositories may be, comma separated, such as 10.1.0.0/16"`
-	CA              string   `env:"DOORWARD_OUTBOUND_CA" help:"CA certificates in PEM to verify such servers with, besides those"`
-	_               env.More `help:"of the system; mostly given as DOORWARD_OUTBOUND_CA_FILE"`
+	PrivateNetworks []string `env:"DOORWARD_OUTBOUND_PRIVATE_NETWORKS,DOORWARD_SMTP_PRIVATE_NETWORKS"`
+	CA              string   `env:"DOORWARD_OUTBOUND_CA"`
+}
+
+// Help has the help texts that are longer than a line.
+func (Config) Help() map[string]string {
+	return map[string]string{
+		"DOORWARD_OUTBOUND_PRIVATE_NETWORKS": "networks besides the public ones in which providers, mail servers " +
+			"and git repositories may be, comma separated, such as 10.1.0.0/16",
+		"DOORWARD_OUTBOUND_CA": "CA certificates in PEM to verify such servers with, besides those of the system; " +
+			"mostly given as DOORWARD_OUTBOUND_CA_FILE",
+	}
 }
 
 // Open validates the configuration and returns its guard.

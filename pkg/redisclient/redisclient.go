@@ -18,7 +18,6 @@ import (
 	"github.com/redis/go-redis/extra/redisotel/v9"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/telemetry"
 )
@@ -28,9 +27,17 @@ const commandTimeout = time.Second
 
 // Config says where Redis is.
 type Config struct {
-	URL secure.Secret `env:"REDIS_URL" required:"true" help:"address of Redis, redis://[user:password@]host:port;"`
-	_   env.More      `help:"redis+sentinel://host:port,host:port/master or redis+cluster://host:port,host:port; rediss for TLS"`
-	CA  string        `env:"REDIS_CA" help:"CA certificates in PEM to verify Redis with, instead of those of the system"`
+	URL secure.Secret `env:"REDIS_URL" required:"true"`
+	CA  string        `env:"REDIS_CA"`
+}
+
+// Help has the help texts that are longer than a line.
+func (Config) Help() map[string]string {
+	return map[string]string{
+		"REDIS_URL": "address of Redis, redis://[user:password@]host:port; " +
+			"redis+sentinel://host:port,host:port/master or redis+cluster://host:port,host:port; rediss for TLS",
+		"REDIS_CA": "CA certificates in PEM to verify Redis with, instead of those of the system",
+	}
 }
 
 // Client is a connection pool to one Redis, a Sentinel group or a Cluster.

@@ -30,19 +30,34 @@ import (
 // Config is the environment that all services share.
 type Config struct {
 	deployment.Config
-	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"master keys that encrypt secrets at rest, <id>:<base64 of 32"`
-	_         env.More      `help:"bytes>, the newest first; make one with: echo k1:$(openssl rand -base64 32)"`
-	PoolSize  int           `env:"DOORWARD_DATABASE_POOL_SIZE" default:"8" min:"4" help:"connections to PostgreSQL that requests share (pool);"`
-	_         env.More      `help:"a service opens two more: for notifications, and to check that it can write"`
+	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true"`
+	PoolSize  int           `env:"DOORWARD_DATABASE_POOL_SIZE" default:"8" min:"4"`
 	TLS       TLS
+}
+
+// Help has the help texts that are longer than a line.
+func (Config) Help() map[string]string {
+	return map[string]string{
+		"DOORWARD_MASTER_KEY": "master keys that encrypt secrets at rest, <id>:<base64 of 32 bytes>, the newest " +
+			"first; make one with: echo k1:$(openssl rand -base64 32)",
+		"DOORWARD_DATABASE_POOL_SIZE": "connections to PostgreSQL that requests share (pool); a service opens two " +
+			"more: for notifications, and to check that it can write",
+	}
 }
 
 // TLS is the certificate of a service in a process of its own.
 type TLS struct {
-	Certificate string        `env:"DOORWARD_INTERNAL_TLS_CERT" help:"certificate chain in PEM of the service's address, whose callers then"`
-	_           env.More      `help:"use https://; renewed files are used within a minute; without one the service speaks plain HTTP"`
+	Certificate string        `env:"DOORWARD_INTERNAL_TLS_CERT"`
 	Key         secure.Secret `env:"DOORWARD_INTERNAL_TLS_KEY" help:"private key of that certificate in PEM"`
 	Reload      env.Reload
+}
+
+// Help has the help texts that are longer than a line.
+func (TLS) Help() map[string]string {
+	return map[string]string{
+		"DOORWARD_INTERNAL_TLS_CERT": "certificate chain in PEM of the service's address, whose callers then use " +
+			"https://; renewed files are used within a minute; without one the service speaks plain HTTP",
+	}
 }
 
 func (c TLS) read() (certificate.Pair, error) {
@@ -140,10 +155,11 @@ func awaitMasterKey(ctx context.Context, p *run.Process, schema string, check fu
 	remove, err := retry(ctx, p, "master key "+schema, "it is being checked", mends, check, func(err error) {
 		slog.ErrorContext(ctx, "the master key cannot be used, waiting", "schema", schema, "error", err.Error())
 	})
-	if err == nil {
-		remove()
+	if err != nil {
+		return err
 	}
-	return err
+	remove()
+	return nil
 }
 
 // readiness turns the error of a write probe into that of a readiness check.

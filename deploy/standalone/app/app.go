@@ -86,12 +86,7 @@ func FromEnv(source *env.Source) Config {
 	source.Load(&cfg)
 	source.Check(new(deployment.Config))
 	source.Group("Servers to use instead of the private ones")
-	source.Check(new(struct {
-		Database secure.Secret `env:"DATABASE_URL" help:"PostgreSQL, postgres://user:password@host/database"`
-		_        env.More      `help:"(several hosts as host1,host2; TLS by ?sslmode=verify-full)"`
-		Redis    redisclient.Config
-		Kafka    outbox.Config
-	}))
+	source.Check(new(externalServers))
 	for _, part := range []struct {
 		title  string
 		config any
@@ -109,6 +104,21 @@ func FromEnv(source *env.Source) Config {
 	}
 	source.Group("Process")
 	return cfg
+}
+
+// externalServers are servers of others, which a standalone process may use.
+type externalServers struct {
+	Database secure.Secret `env:"DATABASE_URL"`
+	Redis    redisclient.Config
+	Kafka    outbox.Config
+}
+
+// Help has the help texts that are longer than a line.
+func (servers) Help() map[string]string {
+	return map[string]string{
+		"DATABASE_URL": "PostgreSQL, postgres://user:password@host/database (several hosts as host1,host2; TLS by " +
+			"?sslmode=verify-full)",
+	}
 }
 
 // Run starts the whole process and prints its addresses and the first steps.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
-	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/secure"
 )
 
@@ -17,18 +16,28 @@ const requestTimeout = 10 * time.Second
 
 // Config says where Kafka is, and under which secret events are signed.
 type Config struct {
-	Brokers    []string      `env:"KAFKA_BROKERS" required:"true" help:"comma-separated addresses of Kafka brokers, host:port"`
-	Partitions int           `env:"DOORWARD_KAFKA_PARTITIONS" default:"6" min:"1" help:"partitions of a topic that this process creates"`
+	Brokers    []string      `env:"KAFKA_BROKERS" required:"true"`
+	Partitions int           `env:"DOORWARD_KAFKA_PARTITIONS" default:"6" min:"1"`
 	Username   string        `env:"KAFKA_USERNAME" help:"user name, where the brokers ask for one"`
 	Password   secure.Secret `env:"KAFKA_PASSWORD" help:"password of that user"`
-	Mechanism  string        `env:"KAFKA_SASL_MECHANISM" default:"SCRAM-SHA-512" help:"how that user authenticates: PLAIN, SCRAM-SHA-256 or"`
-	_          env.More      `help:"SCRAM-SHA-512"`
+	Mechanism  string        `env:"KAFKA_SASL_MECHANISM" default:"SCRAM-SHA-512"`
 	TLS        bool          `env:"KAFKA_TLS" default:"false" help:"whether connections to the brokers are encrypted"`
-	CA         string        `env:"KAFKA_CA" help:"CA certificates in PEM to verify the brokers with, instead of those of the"`
-	_          env.More      `help:"system"`
-	Secret     secure.Secret `env:"DOORWARD_INTERNAL_SECRET" help:"secret of at least 32 characters that all processes of the deployment"`
-	_          env.More      `help:"share; make one with: openssl rand -hex 32"`
-	Accepted   secure.Secret `env:"DOORWARD_INTERNAL_SECRET_ACCEPTED" help:"previous or next internal secret, accepted during a rotation"`
+	CA         string        `env:"KAFKA_CA"`
+	Secret     secure.Secret `env:"DOORWARD_INTERNAL_SECRET"`
+	Accepted   secure.Secret `env:"DOORWARD_INTERNAL_SECRET_ACCEPTED"`
+}
+
+// Help has the help texts that are longer than a line.
+func (Config) Help() map[string]string {
+	return map[string]string{
+		"KAFKA_BROKERS":             "comma-separated addresses of Kafka brokers, host:port",
+		"DOORWARD_KAFKA_PARTITIONS": "partitions of a topic that this process creates",
+		"KAFKA_SASL_MECHANISM":      "how that user authenticates: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512",
+		"KAFKA_CA":                  "CA certificates in PEM to verify the brokers with, instead of those of the system",
+		"DOORWARD_INTERNAL_SECRET": "secret of at least 32 characters that all processes of the deployment share; " +
+			"make one with: openssl rand -hex 32",
+		"DOORWARD_INTERNAL_SECRET_ACCEPTED": "previous or next internal secret, accepted during a rotation",
+	}
 }
 
 // Topic returns the topic of the events of a service. Their dead letters are in the topic with

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/doorward/doorward/pkg/deployment"
-	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/href"
@@ -20,22 +19,31 @@ import (
 type Config struct {
 	service.Config
 	Events   outbox.Config
-	Database secure.Secret `env:"IDSITE_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/database"`
-	_        env.More      `help:"(several hosts as host1,host2; TLS by ?sslmode=verify-full)"`
+	Database secure.Secret `env:"IDSITE_DATABASE_URL,DATABASE_URL" required:"true"`
 
-	Suffix     string   `env:"DOORWARD_IDSITE_SUFFIX" default:"localhost" help:"domain under which tenants have their hosted pages,"`
-	_          env.More `help:"<tenant key>.id.<suffix>"`
+	Suffix     string `env:"DOORWARD_IDSITE_SUFFIX" default:"localhost"`
 	ClientAPI  deployment.ClientAPI
 	SignUp     bool          `env:"DOORWARD_SIGN_UP" default:"false" help:"whether anyone can create a tenant at /register"`
-	KeyID      string        `env:"DOORWARD_BOOTSTRAP_KEY_ID" help:"id of the API key of the first tenant, which is made at the start;"`
-	_          env.More      `help:"letters and digits"`
-	KeySecret  secure.Secret `env:"DOORWARD_BOOTSTRAP_KEY_SECRET" help:"secret of that key, at least 32 characters; make one with: openssl"`
-	_          env.More      `help:"rand -hex 24"`
+	KeyID      string        `env:"DOORWARD_BOOTSTRAP_KEY_ID"`
+	KeySecret  secure.Secret `env:"DOORWARD_BOOTSTRAP_KEY_SECRET"`
 	OwnerEmail string        `env:"DOORWARD_BOOTSTRAP_OWNER_EMAIL" default:"owner@doorward.localhost" help:"email of the first tenant's owner"`
 
 	Outbound outbound.Config
 
 	Peers Addresses
+}
+
+// Help has the help texts that are longer than a line.
+func (Config) Help() map[string]string {
+	return map[string]string{
+		"IDSITE_DATABASE_URL": "PostgreSQL, postgres://user:password@host/database (several hosts as host1,host2; " +
+			"TLS by ?sslmode=verify-full)",
+		"DOORWARD_IDSITE_SUFFIX": "domain under which tenants have their hosted pages, <tenant key>.id.<suffix>",
+		"DOORWARD_BOOTSTRAP_KEY_ID": "id of the API key of the first tenant, which is made at the start; letters " +
+			"and digits",
+		"DOORWARD_BOOTSTRAP_KEY_SECRET": "secret of that key, at least 32 characters; make one with: openssl rand " +
+			"-hex 24",
+	}
 }
 
 // Addresses are the addresses of the peers, for a service in a process of its own.

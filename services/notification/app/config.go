@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/doorward/doorward/pkg/deployment"
-	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events/outbox"
 	"github.com/doorward/doorward/pkg/outbound"
 	"github.com/doorward/doorward/pkg/secure"
@@ -19,17 +18,14 @@ type Config struct {
 	service.Config
 	Sender   deployment.Sender
 	Events   outbox.Config
-	Database secure.Secret `env:"NOTIFICATION_DATABASE_URL,DATABASE_URL" required:"true" help:"PostgreSQL, postgres://user:password@host/db"`
-	_        env.More      `help:"(several hosts as host1,host2; TLS by ?sslmode=verify-full)"`
+	Database secure.Secret `env:"NOTIFICATION_DATABASE_URL,DATABASE_URL" required:"true"`
 
-	Directory   []string `env:"DOORWARD_DIRECTORY_URL" help:"comma-separated addresses of the directory service, http://host:port"`
-	Application []string `env:"DOORWARD_APPLICATION_URL" help:"comma-separated addresses of the application service, http://host:port"`
-	OAuth       []string `env:"DOORWARD_OAUTH_URL" help:"comma-separated addresses of the oauth service, http://host:port"`
+	Directory   []string `env:"DOORWARD_DIRECTORY_URL"`
+	Application []string `env:"DOORWARD_APPLICATION_URL"`
+	OAuth       []string `env:"DOORWARD_OAUTH_URL"`
 
-	SMTP    secure.Secret `env:"DOORWARD_SMTP_URL" required:"true" help:"SMTP server that sends all mail, smtp://[user:password@]host:port"`
-	_       env.More      `help:"(STARTTLS where it is offered) or smtps://"`
-	Helo    string        `env:"DOORWARD_SMTP_HELO" help:"host name with which this deployment greets mail servers (EHLO), by default that"`
-	_       env.More      `help:"of DOORWARD_BASE_URL"`
+	SMTP    secure.Secret `env:"DOORWARD_SMTP_URL" required:"true"`
+	Helo    string        `env:"DOORWARD_SMTP_HELO"`
 	Senders int           `env:"DOORWARD_MAIL_SENDERS" default:"4" min:"1" help:"mails that this process sends at once"`
 	Timeout time.Duration `env:"DOORWARD_MAIL_TIMEOUT" default:"2m" help:"timeout of sending one mail"`
 
@@ -39,6 +35,21 @@ type Config struct {
 	// LeaseTime replaces notification.Config.LeaseTime where it is not zero. It has no
 	// environment variable: only tests set it.
 	LeaseTime time.Duration
+}
+
+// Help has the help texts that are longer than a line.
+func (Config) Help() map[string]string {
+	return map[string]string{
+		"NOTIFICATION_DATABASE_URL": "PostgreSQL, postgres://user:password@host/db (several hosts as host1,host2; " +
+			"TLS by ?sslmode=verify-full)",
+		"DOORWARD_DIRECTORY_URL":   "comma-separated addresses of the directory service, http://host:port",
+		"DOORWARD_APPLICATION_URL": "comma-separated addresses of the application service, http://host:port",
+		"DOORWARD_OAUTH_URL":       "comma-separated addresses of the oauth service, http://host:port",
+		"DOORWARD_SMTP_URL": "SMTP server that sends all mail, smtp://[user:password@]host:port (STARTTLS where it " +
+			"is offered) or smtps://",
+		"DOORWARD_SMTP_HELO": "host name with which this deployment greets mail servers (EHLO), by default that of " +
+			"DOORWARD_BASE_URL",
+	}
 }
 
 // hostName matches a host name in ASCII, or an IP address.

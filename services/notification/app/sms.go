@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/notification"
 )
@@ -15,16 +14,27 @@ const twilioURL = "https://api.twilio.com"
 // SMS is the part of the environment that configures the SMS provider. The requests to it
 // are in ../smsprovider.go.
 type SMS struct {
-	Provider string        `env:"DOORWARD_SMS_PROVIDER" default:"none" help:"provider of text messages: twilio, mailbox (which shows them to"`
-	_        env.More      `help:"a developer), or none, so that a challenge by SMS ends as ERROR"`
-	Senders  int           `env:"DOORWARD_SMS_SENDERS" default:"4" min:"1" help:"text messages that this process sends at once"`
+	Provider string        `env:"DOORWARD_SMS_PROVIDER" default:"none"`
+	Senders  int           `env:"DOORWARD_SMS_SENDERS" default:"4" min:"1"`
 	Mailbox  string        `env:"DOORWARD_SMS_MAILBOX_URL" help:"for mailbox: its address, http://host:port"`
 	Account  string        `env:"DOORWARD_SMS_TWILIO_ACCOUNT_SID" help:"for twilio: SID of the account"`
-	Token    secure.Secret `env:"DOORWARD_SMS_TWILIO_AUTH_TOKEN" help:"for twilio: token of the account; it signs the delivery receipts too"`
-	From     string        `env:"DOORWARD_SMS_TWILIO_FROM" help:"for twilio: the sender of texts: a number in E.164, or the SID (MG...) of"`
-	_        env.More      `help:"a messaging service"`
-	Twilio   string        `env:"DOORWARD_SMS_TWILIO_URL" help:"for twilio: address of a server that speaks the same API"`
-	_        env.More      `help:"(https://api.twilio.com)"`
+	Token    secure.Secret `env:"DOORWARD_SMS_TWILIO_AUTH_TOKEN"`
+	From     string        `env:"DOORWARD_SMS_TWILIO_FROM"`
+	Twilio   string        `env:"DOORWARD_SMS_TWILIO_URL"`
+}
+
+// Help has the help texts that are longer than a line.
+func (SMS) Help() map[string]string {
+	return map[string]string{
+		"DOORWARD_SMS_PROVIDER": "provider of text messages: twilio, mailbox (which shows them to a developer), or " +
+			"none, so that a challenge by SMS ends as ERROR",
+		"DOORWARD_SMS_SENDERS":           "text messages that this process sends at once",
+		"DOORWARD_SMS_TWILIO_AUTH_TOKEN": "for twilio: token of the account; it signs the delivery receipts too",
+		"DOORWARD_SMS_TWILIO_FROM": "for twilio: the sender of texts: a number in E.164, or the SID (MG...) of a " +
+			"messaging service",
+		"DOORWARD_SMS_TWILIO_URL": "for twilio: address of a server that speaks the same API " +
+			"(https://api.twilio.com)",
+	}
 }
 
 // provider returns the SMS provider of the configuration. It refuses variables of another

@@ -22,11 +22,20 @@ import (
 
 // settings are the environment variables of the mailbox.
 type settings struct {
-	Dir        string   `env:"DOORWARD_MAILBOX_DIR" default:".doorward/mailbox" help:"folder that keeps the messages"`
-	SMTPListen string   `env:"DOORWARD_MAILBOX_SMTP_LISTEN" default:"localhost:2525" help:"address that accepts mail; port 0 takes a free one"`
-	HTTPListen string   `env:"DOORWARD_MAILBOX_HTTP_LISTEN" default:"localhost:8025" help:"address of the page /_mailbox, and of text"`
-	_          env.More `help:"messages; port 0 takes a free one"`
-	Keep       int      `env:"DOORWARD_MAILBOX_KEEP" default:"10000" min:"1" help:"how many messages are kept; the oldest are removed"`
+	Dir        string `env:"DOORWARD_MAILBOX_DIR" default:".doorward/mailbox" help:"folder that keeps the messages"`
+	SMTPListen string `env:"DOORWARD_MAILBOX_SMTP_LISTEN" default:"localhost:2525"`
+	HTTPListen string `env:"DOORWARD_MAILBOX_HTTP_LISTEN" default:"localhost:8025"`
+	Keep       int    `env:"DOORWARD_MAILBOX_KEEP" default:"10000" min:"1"`
+}
+
+// Help has the help texts that are longer than a line.
+func (settings) Help() map[string]string {
+	return map[string]string{
+		"DOORWARD_MAILBOX_SMTP_LISTEN": "address that accepts mail; port 0 takes a free one",
+		"DOORWARD_MAILBOX_HTTP_LISTEN": "address of the page /_mailbox, and of text messages; port 0 takes a free " +
+			"one",
+		"DOORWARD_MAILBOX_KEEP": "how many messages are kept; the oldest are removed",
+	}
 }
 
 func main() {
