@@ -243,7 +243,7 @@ func TestAClientAcceptsTheLogoutTokenOfItsProvider(t *testing.T) {
 	rows := o.await("done", func(rows []row) bool {
 		return len(rows) == 2 && rows[0].FinishedAt != nil && rows[1].FinishedAt != nil
 	})
-	if states := []string{rows[0].State, rows[1].State}; !slices.Contains(states, store.Sent) ||
+	if states := []store.State{rows[0].State, rows[1].State}; !slices.Contains(states, store.Sent) ||
 		!slices.Contains(states, store.Obsolete) || len(party.received(t)) != 1 {
 		t.Errorf("of a client and one that is not there the deliveries are %v", states)
 	}
@@ -278,7 +278,7 @@ func TestTheAnswerOfAClientDecidesOnARetry(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		answer http.HandlerFunc
-		state  string
+		state  store.State
 		says   string
 	}{
 		{"200", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }, store.Sent, ""},
@@ -306,7 +306,7 @@ func TestTheAnswerOfAClientDecidesOnARetry(t *testing.T) {
 			o, s := newLogoutOffice(t, new(signer).register(client))
 			o.endSession(s, o.tenant, client.id)
 			o.run(s)
-			rows := o.await(c.state, func(rows []row) bool {
+			rows := o.await(string(c.state), func(rows []row) bool {
 				return len(rows) == 1 && rows[0].State == c.state && !rows[0].Leased &&
 					(c.state == store.Sent || rows[0].LastError != "")
 			})

@@ -204,7 +204,7 @@ func (o *office) order(s *Service, n int) {
 type row struct {
 	ID         id.ID
 	Workflow   string
-	State      string
+	State      store.State
 	Failures   int
 	LastError  string
 	NextTryAt  time.Time
@@ -248,7 +248,7 @@ func (o *office) await(what string, is func([]row) bool) []row {
 }
 
 // all reports whether every delivery is in the state.
-func all(state string) func([]row) bool {
+func all(state store.State) func([]row) bool {
 	return func(rows []row) bool {
 		for _, r := range rows {
 			if r.State != state {

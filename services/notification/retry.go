@@ -25,16 +25,29 @@ const (
 // recipient: the delivery becomes FAILED at once.
 type permanentError struct{ error }
 
+// sendResult is what an attempt to send a delivery ended as, in logs, metrics and traces.
+type sendResult string
+
+const (
+	resultSent      sendResult = "sent"
+	resultUnwanted  sendResult = "unwanted"  // there is no need any more (errObsolete)
+	resultPostponed sendResult = "postponed" // there will be a retry
+	resultHeld      sendResult = "held"      // the tenant is suspended
+	resultFailed    sendResult = "failed"    // refused permanently, or given up by its age
+	resultLost      sendResult = "lost"      // the SMS provider may have accepted the text message
+	resultBroken    sendResult = "broken"    // the deployment cannot send it
+)
+
 // finalState returns the final state of a mail or a logout by the outcome of an attempt, and "" for a
 // retry.
-func finalState(outcome error) (state, result string) {
+func finalState(outcome error) (store.State, sendResult) {
 	switch final := (permanentError{}); {
 	case outcome == nil:
-		return store.Sent, "sent"
+		return store.Sent, resultSent
 	case errors.Is(outcome, errObsolete):
-		return store.Obsolete, "unwanted"
+		return store.Obsolete, resultUnwanted
 	case errors.As(outcome, &final):
-		return store.Failed, "failed"
+		return store.Failed, resultFailed
 	}
 	return "", ""
 }
@@ -60,7 +73,7 @@ func isUnavailable(err error) bool {
 // recordOutcome writes the outcome of an attempt to the delivery, which is finished or gets the
 // time of its retry, and returns the result for logs and metrics. It retries until the
 // database accepts the write, so that an outage does not cause a second mail.
-func (s *Service) recordOutcome(ctx context.Context, c *channel, d store.Delivery, outcome error) (result string) {
+func (s *Service) recordOutcome(ctx context.Context, c *channel, d store.Delivery, outcome error) sendResult {
 	ctx, release := withGrace(ctx, stopGrace+recordGrace)
 	defer release()
 	if errors.Is(outcome, apierr.TenantSuspended) {
@@ -68,12 +81,13 @@ func (s *Service) recordOutcome(ctx context.Context, c *channel, d store.Deliver
 	}
 	now := s.now()
 	next := now.Add(unavailableRetryDelay)
-	d.State, result = c.finalState(outcome)
+	state, result := c.finalState(outcome)
+	d.State = state
 	if d.State == "" && now.Sub(d.CreatedAt) >= c.maxAge {
-		d.State, result = store.Failed, "failed"
+		d.State, result = store.Failed, resultFailed
 	}
 	if d.State == "" {
-		result = "postponed"
+		result = resultPostponed
 		switch {
 		case errors.Is(outcome, errServerInUse):
 			next = now
@@ -104,15 +118,15 @@ func (s *Service) recordOutcome(ctx context.Context, c *channel, d store.Deliver
 		}
 	}
 	// The log line must not have an email address, a telephone number, a token or a code.
-	slog.Log(ctx, logLevel(result, outcome), c.name+" "+result, "delivery", d.ID.String(), "workflow", c.workflow(d),
+	slog.Log(ctx, logLevel(result, outcome), c.name+" "+string(result), "delivery", d.ID.String(), "workflow", c.workflow(d),
 		"account", d.AccountID.String(), "failures", d.Failures, "error", d.LastError)
 	return result
 }
 
 // countUsage counts a mail or a text message that was sent.
-func (s *Service) countUsage(d store.Delivery, result string) {
+func (s *Service) countUsage(d store.Delivery, result sendResult) {
 	switch {
-	case result != "sent":
+	case result != resultSent:
 	case d.Kind == store.Mail:
 		s.store.Usage.AddMail(d.TenantID)
 	case d.Kind == store.SMS:
@@ -133,11 +147,11 @@ func (s *Service) finish(ctx context.Context, tx *store.Tx, c *channel, d store.
 // logLevel is the log level of a result. A permanent refusal is a warning and no error: mostly
 // the user's own address or number accepts no messages. A mail server that refuses every
 // message gives the same answer, so only the number of such warnings shows that.
-func logLevel(result string, outcome error) slog.Level {
+func logLevel(result sendResult, outcome error) slog.Level {
 	switch {
-	case errors.As(outcome, new(permanentError)), result == "postponed", result == "lost":
+	case errors.As(outcome, new(permanentError)), result == resultPostponed, result == resultLost:
 		return slog.LevelWarn
-	case result == "failed", result == "broken":
+	case result == resultFailed, result == resultBroken:
 		return slog.LevelError
 	}
 	return slog.LevelInfo

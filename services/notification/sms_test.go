@@ -117,7 +117,7 @@ func (x *exchange) order(change ...func(*events.ChallengeCreated)) events.Challe
 // row is a text as it stands in the table.
 type row struct {
 	ID        id.ID
-	State     string
+	State     store.State
 	Failures  int
 	LastError string
 	NextTryAt time.Time
@@ -159,9 +159,9 @@ func (x *exchange) awaitAll(what string, are func([]row) bool) []row {
 	}
 }
 
-func (x *exchange) awaitState(state string) row {
+func (x *exchange) awaitState(state store.State) row {
 	x.t.Helper()
-	return x.await(state, func(r row) bool { return r.State == state })
+	return x.await(string(state), func(r row) bool { return r.State == state })
 }
 
 // news are the states that the mfa service gets, in order.
@@ -200,7 +200,7 @@ func TestAnSMSGoesToTheProvider(t *testing.T) {
 	for name, c := range map[string]struct {
 		from, field string
 		receipts    bool
-		state       string
+		state       store.State
 		news        []events.SMSStatus
 	}{
 		"that sends receipts":    {"+15005550006", "From", true, store.Sent, []events.SMSStatus{events.SMSAccepted}},
@@ -236,7 +236,7 @@ func TestTheProvidersAnswerDecides(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
 		body   string
-		state  string
+		state  store.State
 		says   string
 		news   []events.SMSStatus
 	}{
@@ -412,7 +412,7 @@ func (x *exchange) receipt(delivery id.ID, status string) error {
 func TestReceiptsReportTheDeliveryOfAnSMS(t *testing.T) {
 	for name, c := range map[string]struct {
 		statuses []string
-		state    string
+		state    store.State
 		news     []events.SMSStatus
 	}{
 		"on its way": {[]string{"queued", "sending", "sent"}, store.Sent,

@@ -54,24 +54,24 @@ func (s *Service) smsChannel() *channel {
 // finalSMSState returns the final state of a text message by the outcome of an attempt, and
 // "" for a retry. There is a retry only where the provider has certainly not accepted the
 // message.
-func (s *Service) finalSMSState(outcome error) (state, result string) {
+func (s *Service) finalSMSState(outcome error) (store.State, sendResult) {
 	var permanent permanentError
 	var misconfigured deploymentError
 	switch {
 	case outcome == nil && s.cfg.SMSProvider.Receipts:
-		return store.Sent, "sent"
+		return store.Sent, resultSent
 	case outcome == nil:
-		return store.Delivered, "sent"
+		return store.Delivered, resultSent
 	case errors.Is(outcome, errObsolete):
-		return store.Obsolete, "unwanted"
+		return store.Obsolete, resultUnwanted
 	case errors.As(outcome, &permanent):
-		return store.Failed, "failed"
+		return store.Failed, resultFailed
 	case errors.As(outcome, &misconfigured):
-		return store.DeploymentError, "broken"
+		return store.DeploymentError, resultBroken
 	case isUnavailable(outcome), errors.Is(outcome, errSMSProviderBusy):
 		return "", ""
 	}
-	return store.Lost, "lost"
+	return store.Lost, resultLost
 }
 
 // smsSender sends text messages through the SMS provider.
@@ -106,7 +106,7 @@ func (c *smsSender) abort() { c.provider.close() }
 
 // smsStatuses are what the event TextReported reports to the mfa service, by the final state
 // of a text message.
-var smsStatuses = map[string][]events.SMSStatus{
+var smsStatuses = map[store.State][]events.SMSStatus{
 	store.Sent:            {events.SMSAccepted},
 	store.Lost:            {events.SMSAccepted}, // the provider has probably accepted the message; a receipt may follow
 	store.Delivered:       {events.SMSAccepted, events.SMSDelivered},

@@ -56,7 +56,7 @@ func (r SMSReceipt) sign(token secure.Secret, address string) []byte {
 
 // finalState returns the final state of the delivery that the receipt reports and, for a
 // failure, the reason. It returns "" where the reported state is not final.
-func (r SMSReceipt) finalState() (state, reason string) {
+func (r SMSReceipt) finalState() (state store.State, reason string) {
 	switch strings.ToLower(r.Form.Get("MessageStatus")) {
 	case "delivered", "read":
 		return store.Delivered, ""

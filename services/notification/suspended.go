@@ -50,7 +50,7 @@ func (h *heldTenants) at(now time.Time) (tenants []id.ID) {
 
 // hold postpones a delivery of a suspended tenant, which counts as no failure, and cancels those that have waited for
 // a day.
-func (s *Service) hold(ctx context.Context, d store.Delivery) (result string) {
+func (s *Service) hold(ctx context.Context, d store.Delivery) sendResult {
 	now := s.now()
 	next := now.Add(heldInterval)
 	d.LastError = "the tenant is suspended"
@@ -65,5 +65,5 @@ func (s *Service) hold(ctx context.Context, d store.Delivery) (result string) {
 		slog.WarnContext(ctx, "holding a delivery of a suspended tenant failed, retrying", "delivery", d.ID.String(),
 			"error", err.Error())
 	}
-	return "held"
+	return resultHeld
 }

@@ -61,8 +61,8 @@ type channel struct {
 	backoff func(failures int) time.Duration
 	// returns the workflow of a delivery, for logs and metrics
 	workflow   func(store.Delivery) string
-	attempts   metric.Int64Counter                // counts attempts by workflow and result
-	finalState func(error) (state, result string) // of an outcome; "" for a retry
+	attempts   metric.Int64Counter                   // counts attempts by workflow and result
+	finalState func(error) (store.State, sendResult) // of an outcome; "" for a retry
 	// runs in the transaction that finishes a delivery; may be nil
 	onFinish func(context.Context, *store.Tx, store.Delivery) error
 }
@@ -170,12 +170,12 @@ func (s *Service) sendNext(ctx context.Context, c *channel, sender sender) (due 
 	defer span.End()
 	outcome := s.attempt(ctx, c, sender, d)
 	result := s.recordOutcome(ctx, c, d, outcome)
-	span.SetAttributes(attribute.String("result", result))
-	if outcome != nil && result != "unwanted" && result != "held" {
+	span.SetAttributes(attribute.String("result", string(result)))
+	if outcome != nil && result != resultUnwanted && result != resultHeld {
 		span.SetStatus(codes.Error, outcome.Error())
 	}
 	c.attempts.Add(ctx, 1, metric.WithAttributes(attribute.String("workflow", c.workflow(d)),
-		attribute.String("result", result)))
+		attribute.String("result", string(result))))
 	if isUnavailable(outcome) {
 		return true, outcome
 	}

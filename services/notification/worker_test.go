@@ -211,7 +211,7 @@ func TestTheMailServersAnswerDecides(t *testing.T) {
 		mail     error
 		rcpt     error
 		data     error
-		state    string
+		state    store.State
 		failures int
 		reason   string
 	}{
@@ -487,7 +487,7 @@ func TestTheLeaseOfADeadWorkerExpires(t *testing.T) {
 		}
 	})
 	t.Run("a failure of the former holder changes nothing", func(t *testing.T) {
-		if result := s.recordOutcome(t.Context(), s.mail, dead, errors.New("late")); result != "postponed" {
+		if result := s.recordOutcome(t.Context(), s.mail, dead, errors.New("late")); result != resultPostponed {
 			t.Errorf("the result is %s", result)
 		}
 		if r := o.rows()[0]; !r.Leased || r.LastError != "" {
@@ -540,17 +540,17 @@ func TestOldDeliveriesAreDeleted(t *testing.T) {
 
 func TestTheLogLevelOfAResult(t *testing.T) {
 	for _, c := range []struct {
-		result  string
+		result  sendResult
 		outcome error
 		want    slog.Level
 	}{
-		{"sent", nil, slog.LevelInfo},
-		{"unwanted", errObsolete, slog.LevelInfo},
-		{"failed", permanentError{errors.New("550 5.1.1")}, slog.LevelWarn},
-		{"failed", errConnectionBroken, slog.LevelError}, // for three days
-		{"postponed", errUnavailable, slog.LevelWarn},
-		{"lost", errNoSMSProviderAnswer, slog.LevelWarn},
-		{"broken", deploymentError{errors.New("401")}, slog.LevelError},
+		{resultSent, nil, slog.LevelInfo},
+		{resultUnwanted, errObsolete, slog.LevelInfo},
+		{resultFailed, permanentError{errors.New("550 5.1.1")}, slog.LevelWarn},
+		{resultFailed, errConnectionBroken, slog.LevelError}, // for three days
+		{resultPostponed, errUnavailable, slog.LevelWarn},
+		{resultLost, errNoSMSProviderAnswer, slog.LevelWarn},
+		{resultBroken, deploymentError{errors.New("401")}, slog.LevelError},
 	} {
 		if got := logLevel(c.result, c.outcome); got != c.want {
 			t.Errorf("%s by %v is logged as %s, want %s", c.result, c.outcome, got, c.want)

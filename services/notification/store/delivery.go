@@ -20,17 +20,20 @@ const (
 	Logout = "LOGOUT" // back-channel logout of an OpenID client
 )
 
-// The states of a delivery, which is PENDING until it has a final state. A text message that is SENT or
-// LOST can still become DELIVERED or FAILED by a receipt.
+// State is the state of a delivery, which is Pending until it has a final state. A text message that is Sent or
+// Lost can still become Delivered or Failed by a receipt.
+type State string
+
+// The states of a delivery.
 const (
-	Pending         = "PENDING"
-	Sent            = "SENT"             // the mail server, the provider or the client has accepted it
-	Lost            = "LOST"             // there was no answer: the provider may have accepted it
-	Delivered       = "DELIVERED"        // the provider has confirmed the delivery
-	Obsolete        = "OBSOLETE"         // not sent, because there is no need any more (errObsolete)
-	Cancelled       = "CANCELLED"        // not sent, because the tenant was suspended for a day
-	Failed          = "FAILED"           // refused permanently, or given up by its age
-	DeploymentError = "DEPLOYMENT_ERROR" // a text message that could not be sent, for a reason of this deployment
+	Pending         State = "PENDING"
+	Sent            State = "SENT"             // the mail server, the provider or the client has accepted it
+	Lost            State = "LOST"             // there was no answer: the provider may have accepted it
+	Delivered       State = "DELIVERED"        // the provider has confirmed the delivery
+	Obsolete        State = "OBSOLETE"         // not sent, because there is no need any more (errObsolete)
+	Cancelled       State = "CANCELLED"        // not sent, because the tenant was suspended for a day
+	Failed          State = "FAILED"           // refused permanently, or given up by its age
+	DeploymentError State = "DEPLOYMENT_ERROR" // a text message that could not be sent, for a reason of this deployment
 )
 
 // Delivery is one mail or text message to one account, or the logout of one at a client, which an event asks for.
@@ -55,7 +58,7 @@ type Delivery struct {
 	RequestID   string            // of the request that caused the event
 	Language    string            // of that request, one of locale.Languages, or ""
 	Trace       map[string]string // W3C trace context of that request
-	State       string
+	State       State
 	Failures    int   // attempts that failed for a reason of this delivery alone
 	LeasedBy    id.ID // the attempt that has the lease, until that ends
 	LastError   string
