@@ -139,10 +139,11 @@ func (k *apiKeyCache) verifySignature(ctx context.Context, in oauthapi.VerifySig
 		return ask()
 	}
 	found, err := k.askLimited(ctx, from, ask)
-	if err == nil {
-		k.verifiedClients.Add(client, struct{}{})
+	if err != nil {
+		return found, err
 	}
-	return found, err
+	k.verifiedClients.Add(client, struct{}{})
+	return found, nil
 }
 
 // findByID returns the caller of the API key with an id. It verifies no secret.

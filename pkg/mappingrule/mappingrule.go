@@ -89,10 +89,11 @@ func (r *Rules) Apply(in Change) error {
 		return nil
 	}
 	items, err := check(r.Kind, in.Items.Or(nil))
-	if err == nil {
-		r.Items = items
+	if err != nil {
+		return err
 	}
-	return err
+	r.Items = items
+	return nil
 }
 
 func check(kind Kind, in []NewRule) ([]Rule, error) {

@@ -33,9 +33,10 @@ func Value[T any](ctx context.Context, q Querier, sql string, args ...any) (T, e
 
 func single[T any](ctx context.Context, q Querier, read pgx.RowToFunc[T], sql string, args []any) (v T, err error) {
 	rows, err := q.Query(ctx, sql, args...)
-	if err == nil {
-		v, err = pgx.CollectExactlyOneRow(rows, read)
+	if err != nil {
+		return v, Error(err)
 	}
+	v, err = pgx.CollectExactlyOneRow(rows, read)
 	return v, Error(err)
 }
 
@@ -51,9 +52,10 @@ func All[T any](ctx context.Context, q Querier, sql string, args ...any) ([]T, e
 
 func all[T any](ctx context.Context, q Querier, read pgx.RowToFunc[T], sql string, args []any) (list []T, err error) {
 	rows, err := q.Query(ctx, sql, args...)
-	if err == nil {
-		list, err = pgx.CollectRows(rows, read)
+	if err != nil {
+		return nil, Error(err)
 	}
+	list, err = pgx.CollectRows(rows, read)
 	return list, Error(err)
 }
 

@@ -29,11 +29,11 @@ func EveryOr(
 		last, unregister := registerWorker()
 		defer unregister()
 		return repeat(ctx, pause, wake, failure, func(ctx context.Context) error {
-			err := purge(ctx)
-			if err == nil {
-				last.Store(time.Now().UnixNano())
+			if err := purge(ctx); err != nil {
+				return err
 			}
-			return err
+			last.Store(time.Now().UnixNano())
+			return nil
 		})
 	}
 }

@@ -50,10 +50,11 @@ func (v verifier) verify(element *etree.Element) (*etree.Element, error) {
 	if err := v.checkSignature(element, signature); err != nil {
 		return nil, err
 	}
-	namespaces, err := etreeutils.NSBuildParentContext(element)
-	if err == nil {
-		namespaces, err = namespaces.SubContext(element)
+	parent, err := etreeutils.NSBuildParentContext(element)
+	if err != nil {
+		return nil, err
 	}
+	namespaces, err := parent.SubContext(element)
 	if err != nil {
 		return nil, err
 	}

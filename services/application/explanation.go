@@ -132,9 +132,10 @@ func (s *Service) explain(ctx context.Context, application directoryapi.Ref, c c
 	if apierr.IsOneOf(err, refusalsBeforePassword) {
 		e.Refusal, err = apierr.From(err), nil
 	}
-	if err == nil {
-		err = s.explainLinking(ctx, &e, application, order)
+	if err != nil {
+		return e, err
 	}
+	err = s.explainLinking(ctx, &e, application, order)
 	return e, err
 }
 

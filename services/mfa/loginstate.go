@@ -61,18 +61,17 @@ func (s *Service) signState(tenant id.ID, login loginState) secure.Secret {
 	}
 	login.ExpiresAt = min(now.Add(stateTTL).Unix(), login.LatestExpiresAt)
 	var claims secure.Claims
+	must := func(err error) {
+		if err != nil {
+			panic(err) // a struct of ids and texts is JSON, and HS256 takes any key
+		}
+	}
 	text, err := json.Marshal(login)
-	if err == nil {
-		err = json.Unmarshal(text, &claims)
-	}
+	must(err)
+	must(json.Unmarshal(text, &claims))
 	keyID, key := s.ring.Derive(statePurpose(tenant))
-	var state string
-	if err == nil {
-		state, err = secure.SignJWT(map[string]any{"kid": keyID}, claims, key)
-	}
-	if err != nil {
-		panic(err) // a struct of ids and texts is JSON, and HS256 takes any key
-	}
+	state, err := secure.SignJWT(map[string]any{"kid": keyID}, claims, key)
+	must(err)
 	return secure.Secret(state)
 }
 
@@ -84,16 +83,17 @@ func (s *Service) verifyState(ctx context.Context, tenant id.ID, state secure.Se
 		keyID, _ := header["kid"].(string)
 		return s.ring.Derived(keyID, statePurpose(tenant))
 	})
-	var login loginState
-	var text []byte
-	if err == nil {
-		text, err = json.Marshal(claims)
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &login)
-	}
+	foreign := apierr.Reference.Because("the state is not one that this tenant's login has returned")
 	if err != nil {
-		return loginState{}, apierr.Reference.Because("the state is not one that this tenant's login has returned")
+		return loginState{}, foreign
+	}
+	text, err := json.Marshal(claims)
+	if err != nil {
+		return loginState{}, foreign
+	}
+	var login loginState
+	if err := json.Unmarshal(text, &login); err != nil {
+		return loginState{}, foreign
 	}
 	if s.now().Unix() >= login.ExpiresAt {
 		return loginState{}, apierr.CodeExpired.Because("the second step took longer than %s; log in again", stateTTL)

@@ -115,10 +115,13 @@ func (s *Service) DeletePhone(ctx context.Context, at id.Ref) error {
 	}
 	return s.lockedTx(ctx, at.Tenant, p.AccountID, func(tx *store.Tx) error {
 		f, err := tx.LockFactorOfPhone(ctx, at.Tenant, at.ID)
-		if err == nil {
-			err = emitFactorChanged(ctx, tx, f, true)
+		if errors.Is(err, apierr.NotFound) {
+			return tx.DeletePhone(ctx, at.Tenant, at.ID)
 		}
-		if err != nil && !errors.Is(err, apierr.NotFound) {
+		if err != nil {
+			return err
+		}
+		if err := emitFactorChanged(ctx, tx, f, true); err != nil {
 			return err
 		}
 		return tx.DeletePhone(ctx, at.Tenant, at.ID)

@@ -29,19 +29,28 @@ var (
 // (docs/interface/mail.md#smtp-servers). The Dial of go-mail does not tell which step failed,
 // and does not bound what is read.
 func (c *smtpClient) Dial(ctx context.Context) error {
-	session, err := c.connect(ctx)
-	if err == nil {
-		err = c.encrypt(session)
-	}
-	if err == nil && c.server.User != "" {
-		err = c.login(session)
-	}
+	session, err := c.open(ctx)
 	if err != nil {
 		c.abort()
 		return err
 	}
 	c.session = session
 	return nil
+}
+
+// open takes the steps of Dial.
+func (c *smtpClient) open(ctx context.Context) (*smtp.Client, error) {
+	session, err := c.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.encrypt(session); err != nil {
+		return nil, err
+	}
+	if c.server.User == "" {
+		return session, nil
+	}
+	return session, c.login(session)
 }
 
 // connect connects to the server and reads its greeting. Nothing is sent to a server that does

@@ -63,11 +63,12 @@ func (o *Outbox) relayInstruments() (sent metric.Int64Counter, end func(), err e
 		ctx, cancel := telemetry.QueryContext(ctx)
 		defer cancel()
 		n, oldest, err := o.Waiting(ctx)
-		if err == nil {
-			observer.ObserveInt64(waiting, n, topic)
-			observer.ObserveFloat64(age, oldest.Seconds(), topic)
+		if err != nil {
+			return err
 		}
-		return err
+		observer.ObserveInt64(waiting, n, topic)
+		observer.ObserveFloat64(age, oldest.Seconds(), topic)
+		return nil
 	}, waiting, age)
 	return sent, func() { _ = registered.Unregister() }, err // Unregister never fails
 }

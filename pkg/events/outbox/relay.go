@@ -185,10 +185,11 @@ func (r *relay) batch(ctx context.Context) error {
 			WHERE outbox.tenant_id = gone.tenant_id AND outbox.id = gone.id`, tenants, ids)
 		return nil
 	})
-	if err == nil {
-		r.sent.Add(ctx, int64(len(entries)), metric.WithAttributes(attribute.String("topic", r.outbox.topic)))
+	if err != nil {
+		return err
 	}
-	return err
+	r.sent.Add(ctx, int64(len(entries)), metric.WithAttributes(attribute.String("topic", r.outbox.topic)))
+	return nil
 }
 
 // send sends entries to Kafka and waits until they are acknowledged.

@@ -241,14 +241,13 @@ func (c *connection) listen(ctx context.Context) error {
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	defer c.unsubscribeAll()
 	for {
-		err := c.subscribe(ctx, conn)
-		if err == nil {
-			err = c.confirm(ctx, conn)
+		if err := c.subscribe(ctx, conn); err != nil {
+			return err
 		}
-		if err == nil {
-			err = c.wait(ctx, conn)
+		if err := c.confirm(ctx, conn); err != nil {
+			return err
 		}
-		if err != nil {
+		if err := c.wait(ctx, conn); err != nil {
 			return err
 		}
 	}

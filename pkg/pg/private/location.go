@@ -189,15 +189,21 @@ func (l location) lock(ctx context.Context) (*os.File, error) {
 		}
 	}
 	if err == nil {
-		_, err = file.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0)
-	}
-	if err == nil {
-		err = file.Truncate(int64(len(strconv.Itoa(os.Getpid()))))
+		err = writePID(file)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lock the cluster: %w", errors.Join(err, file.Close()))
 	}
 	return file, nil
+}
+
+// writePID makes the id of this process the content of a file.
+func writePID(file *os.File) error {
+	pid := []byte(strconv.Itoa(os.Getpid()))
+	if _, err := file.WriteAt(pid, 0); err != nil {
+		return err
+	}
+	return file.Truncate(int64(len(pid)))
 }
 
 // unlock releases the lock explicitly, because a child process that is being started may still have

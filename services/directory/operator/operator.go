@@ -87,10 +87,11 @@ func (s *Service) DeletedTenants(ctx context.Context, _ directoryapi.Empty) (out
 // RecordOperatorEvent records what an operator has done elsewhere.
 func (s *Service) RecordOperatorEvent(ctx context.Context, e directoryapi.OperatorEvent) (directoryapi.Empty, error) {
 	err := s.store.Tx(ctx, func(tx *store.Tx) error { return operatorlog.Record(ctx, tx, e) })
-	if err == nil {
-		operatorlog.Audit(ctx, e)
+	if err != nil {
+		return directoryapi.Empty{}, err
 	}
-	return directoryapi.Empty{}, err
+	operatorlog.Audit(ctx, e)
+	return directoryapi.Empty{}, nil
 }
 
 // Change changes a tenant, and records the event with that.

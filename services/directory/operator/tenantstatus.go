@@ -97,10 +97,11 @@ func (s *Service) endGrace(ctx context.Context, tenant id.ID) error {
 	if errors.Is(err, apierr.NotFound) {
 		return nil
 	}
-	if err == nil {
-		operatorlog.Audit(ctx, e)
+	if err != nil {
+		return err
 	}
-	return err
+	operatorlog.Audit(ctx, e)
+	return nil
 }
 
 func changeTenant(ctx context.Context, data *store.Store, tenant directoryapi.Tenant, e operatorlog.Event,
