@@ -36,12 +36,13 @@ const (
 // gateway (cache.Answers). So is a rejection, for rejectedTTL, while they report no change at all: the
 // account of a rejected credential is not known.
 type apiKeyCache struct {
-	api             oauthapi.API
-	limiter         *Limiter
-	now             func() time.Time
-	answers         *cache.Answers[string, acceptedKey]      // by the id of the API key
-	accepted        *lru.Cache[string, acceptedKey]          // the last ones, which may have ended since
-	rejected        *lru.Cache[[sha256.Size]byte, time.Time] // when the OAuth service was asked, by the hash of the credential
+	api      oauthapi.API
+	limiter  *Limiter
+	now      func() time.Time
+	answers  *cache.Answers[string, acceptedKey] // by the id of the API key
+	accepted *lru.Cache[string, acceptedKey]     // the last ones, which may have ended since
+	// when the OAuth service was asked, by the hash of the credential
+	rejected        *lru.Cache[[sha256.Size]byte, time.Time]
 	verifiedClients *lru.Cache[signingClient, struct{}]
 	tenants         *lru.Cache[string, id.ID] // of API keys that were found, by their ids
 	calls           singleflight.Group
@@ -63,7 +64,8 @@ type acceptedKey struct {
 func newAPIKeyCache(api oauthapi.API, feeds []cache.Source, limits *Limiter, now func() time.Time) *apiKeyCache {
 	k := &apiKeyCache{api: api, limiter: limits, now: now, endings: newEndings(now)}
 	k.answers = cache.NewAnswers[string, acceptedKey](cache.AnswersConfig{
-		Name: "gateway.keys", Size: keyWeight * maxKeys, Now: now, Feeds: append([]cache.Source{api.AccessChanges}, feeds...),
+		Name: "gateway.keys", Size: keyWeight * maxKeys, Now: now,
+		Feeds: append([]cache.Source{api.AccessChanges}, feeds...),
 	})
 	k.accepted, _ = lru.New[string, acceptedKey](maxKeys) // fails only for a size below one
 	k.rejected, _ = lru.New[[sha256.Size]byte, time.Time](maxKeys)
@@ -75,7 +77,8 @@ func newAPIKeyCache(api oauthapi.API, feeds []cache.Source, limits *Limiter, now
 // authenticate returns the caller of the API key whose credential is sent. It returns
 // apierr.Unauthorized for a wrong or disabled key, and apierr.TooMany where the address (from) has
 // sent too many wrong keys within a second.
-func (k *apiKeyCache) authenticate(ctx context.Context, cred credential, from subject) (owner caller.Caller, err error) {
+func (k *apiKeyCache) authenticate(ctx context.Context, cred credential,
+	from subject) (owner caller.Caller, err error) {
 	if owner, ok, err := k.cached(ctx, cred); ok || err != nil {
 		return owner, err
 	}
@@ -127,7 +130,8 @@ func (k *apiKeyCache) ask(ctx context.Context, cred credential, from subject) (c
 // verifySignature returns the caller whose API key signed a request. The OAuth service is asked
 // each time, because a signed request is accepted once (replay protection). Wrong signatures from
 // an address do not delay a key whose signature from the same address was valid before.
-func (k *apiKeyCache) verifySignature(ctx context.Context, in oauthapi.VerifySignature, from subject) (caller.Caller, error) {
+func (k *apiKeyCache) verifySignature(ctx context.Context, in oauthapi.VerifySignature,
+	from subject) (caller.Caller, error) {
 	ask := func() (caller.Caller, error) {
 		ctx, cancel := context.WithTimeout(k.withEndings(context.WithoutCancel(ctx), in.ID), keyTimeout)
 		defer cancel()
@@ -162,7 +166,8 @@ func (k *apiKeyCache) findByID(ctx context.Context, name string, from subject) (
 
 // askLimited calls ask for a credential that was not accepted before. It limits how many such
 // calls of a subject are in flight or were rejected within rejectedTTL (brute force).
-func (k *apiKeyCache) askLimited(ctx context.Context, s subject, ask func() (caller.Caller, error)) (caller.Caller, error) {
+func (k *apiKeyCache) askLimited(ctx context.Context, s subject,
+	ask func() (caller.Caller, error)) (caller.Caller, error) {
 	release, err := k.limiter.acquireWithRelease(ctx, s)
 	if err != nil {
 		return caller.Caller{}, err
@@ -178,7 +183,8 @@ func (k *apiKeyCache) askLimited(ctx context.Context, s subject, ask func() (cal
 
 // askOAuth asks the OAuth service whether a credential is valid, and caches the answer. A failed
 // call is not cached.
-func (k *apiKeyCache) askOAuth(ctx context.Context, in oauthapi.Authenticate, hash [sha256.Size]byte) (caller.Caller, error) {
+func (k *apiKeyCache) askOAuth(ctx context.Context, in oauthapi.Authenticate,
+	hash [sha256.Size]byte) (caller.Caller, error) {
 	ctx, cancel := context.WithTimeout(k.withEndings(context.WithoutCancel(ctx), in.ID), keyTimeout)
 	defer cancel()
 	asked := k.now()

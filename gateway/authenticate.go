@@ -111,8 +111,8 @@ func (g *Gateway) findCaller(rc *requestContext) (caller.Caller, error) {
 }
 
 var (
-	errInvalidKey = apierr.Unauthorized.Because("the API key in the header Authorization is not accepted: its id or secret is wrong, " +
-		"it is disabled, or its account is no enabled administrator of the tenant")
+	errInvalidKey = apierr.Unauthorized.Because("the API key in the header Authorization is not accepted: its id or " +
+		"secret is wrong, it is disabled, or its account is no enabled administrator of the tenant")
 	errBasic = apierr.Unauthorized.Because(
 		"the header Authorization needs, behind the word Basic, the Base64 of an API key's id, a colon and its secret")
 	errSignature = apierr.Unauthorized.Because("a signature in the header Authorization needs sauthc1Id, " +
@@ -126,7 +126,8 @@ func parseAuthorization(h *fasthttp.RequestHeader) (isSAuthc1 bool, text []byte,
 	values := h.PeekAll(fiber.HeaderAuthorization)
 	switch len(values) {
 	case 0:
-		return false, nil, apierr.Unauthorized.Because("send the id and secret of an API key in the header Authorization, as Basic or SAuthc1")
+		return false, nil, apierr.Unauthorized.Because(
+			"send the id and secret of an API key in the header Authorization, as Basic or SAuthc1")
 	case 1:
 	default:
 		return false, nil, apierr.BadRequest.Because("there is more than one header Authorization; send one")
@@ -134,7 +135,8 @@ func parseAuthorization(h *fasthttp.RequestHeader) (isSAuthc1 bool, text []byte,
 	scheme, text, _ := bytes.Cut(values[0], []byte{' '})
 	isSAuthc1 = bytes.EqualFold(scheme, []byte("SAuthc1"))
 	if !isSAuthc1 && !bytes.EqualFold(scheme, []byte("Basic")) {
-		return false, nil, apierr.Unauthorized.Because("the scheme of the header Authorization is not supported; use Basic or SAuthc1")
+		return false, nil, apierr.Unauthorized.Because(
+			"the scheme of the header Authorization is not supported; use Basic or SAuthc1")
 	}
 	return isSAuthc1, text, nil
 }

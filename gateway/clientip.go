@@ -69,7 +69,8 @@ func (g *Gateway) userAddress(rc *requestContext) (netip.Addr, error) {
 	}
 	address, ok := parseAddress(strings.TrimSpace(string(named[0])))
 	if !ok || len(named) > 1 {
-		return netip.Addr{}, apierr.BadRequest.Because("the header %s must hold one IP address, that of the end user", g.userHeader)
+		return netip.Addr{}, apierr.BadRequest.Because("the header %s must hold one IP address, that of the end user",
+			g.userHeader)
 	}
 	return address, nil
 }

@@ -71,7 +71,8 @@ func (g *Gateway) expand(rc *requestContext) error {
 // keepExpandQuery adds the query expand= to the Location of a redirect.
 func (g *Gateway) keepExpandQuery(rc *requestContext) {
 	location := rc.Response().Header.Peek(fiber.HeaderLocation)
-	rc.Response().Header.Set(fiber.HeaderLocation, expansion.WithQuery(string(location), string(rc.parameters.rawExpand)))
+	rc.Response().Header.Set(fiber.HeaderLocation,
+		expansion.WithQuery(string(location), string(rc.parameters.rawExpand)))
 }
 
 // fetch gets a resource on behalf of the client, from the service that owns the path by

@@ -17,7 +17,8 @@ import (
 // X-Twilio-Signature is the signature with which the SMS provider signs its delivery receipts.
 var forwardedHeaders = []string{
 	fiber.HeaderAccept, fiber.HeaderAcceptLanguage, fiber.HeaderUserAgent, fiber.HeaderOrigin, fiber.HeaderIfNoneMatch,
-	"Sec-Fetch-Site", fiber.HeaderAccessControlRequestMethod, fiber.HeaderAccessControlRequestHeaders, "X-Twilio-Signature",
+	"Sec-Fetch-Site", fiber.HeaderAccessControlRequestMethod, fiber.HeaderAccessControlRequestHeaders,
+	"X-Twilio-Signature",
 }
 
 // hopByHopHeaders are the headers of an answer that concern only the connection to
@@ -72,7 +73,8 @@ func (g *Gateway) forward(rc *requestContext) error {
 	if rc.route.clients {
 		g.recordClient(rc)
 	}
-	if rc.route.access == keyAccess && response.StatusCode() == fiber.StatusUnauthorized { // the API key was revoked after authenticate
+	// the API key was revoked after authenticate
+	if rc.route.access == keyAccess && response.StatusCode() == fiber.StatusUnauthorized {
 		response.Header.Set(fiber.HeaderWWWAuthenticate, g.wwwAuthenticate)
 	}
 	for _, name := range hopByHopHeaders {
@@ -100,7 +102,8 @@ func copyHeader(from, to *fasthttp.RequestHeader, name string) {
 // callService completes a request to a service and reads the answer. Where a path has
 // several services, one that answers 404 does not have the resource and has changed nothing:
 // the request is sent to the next. Each searches the resources of the caller's tenant.
-func (g *Gateway) callService(ctx context.Context, r *route, method string, target []byte, signedCaller string, request *fasthttp.Request,
+func (g *Gateway) callService(ctx context.Context, r *route, method string, target []byte, signedCaller string,
+	request *fasthttp.Request,
 	response *fasthttp.Response) error {
 	h := &request.Header
 	h.SetNoDefaultContentType(true)

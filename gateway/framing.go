@@ -18,11 +18,12 @@ func (g *Gateway) checkFraming(rc *requestContext) error {
 	h := &rc.Request().Header
 	if c, ok := rc.Context().Conn().(*connection.Conn); !wellFramed(h) || ok && c.HasFoldedLine() {
 		rc.Context().SetConnectionClose()
-		return apierr.BadRequest.Because("the headers are ambiguous: send one Host, a name with or without a port, one of " +
-			"Content-Length and Transfer-Encoding: chunked, no blank in the name of a header, no folded lines, no bare carriage return " +
-			"or line feed")
+		return apierr.BadRequest.Because("the headers are ambiguous: send one Host, a name with or without a port, " +
+			"one of Content-Length and Transfer-Encoding: chunked, no blank in the name of a header, no folded " +
+			"lines, no bare carriage return or line feed")
 	}
-	if encoding := h.Peek(fiber.HeaderContentEncoding); len(encoding) > 0 && !bytes.EqualFold(encoding, []byte("identity")) {
+	encoding := h.Peek(fiber.HeaderContentEncoding)
+	if len(encoding) > 0 && !bytes.EqualFold(encoding, []byte("identity")) {
 		return apierr.ContentType.Because("send the body without Content-Encoding")
 	}
 	return nil
@@ -36,7 +37,8 @@ func wellFramed(h *fasthttp.RequestHeader) bool {
 	for line := range bytes.Lines(h.RawHeaders()) {
 		name, value, colon := bytes.Cut(line, []byte{':'})
 		switch {
-		case line[0] == ' ' || line[0] == '\t' || bytes.IndexByte(line, '\r') != len(line)-2 || bytes.IndexByte(line, 0) >= 0:
+		case line[0] == ' ' || line[0] == '\t' || bytes.IndexByte(line, '\r') != len(line)-2 ||
+			bytes.IndexByte(line, 0) >= 0:
 			return false
 		case !colon:
 			continue

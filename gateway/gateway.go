@@ -75,15 +75,17 @@ type Gateway struct {
 	HTTP    *fiber.App
 	Limiter *Limiter
 
-	cfg                Config
-	router             *router
-	apiKeys            *apiKeyCache
-	clients            *openIDClients
-	domainCertificates *domaincertificate.Certificates // certificates of tenants' own domains; nil without the idsite service
+	cfg     Config
+	router  *router
+	apiKeys *apiKeyCache
+	clients *openIDClients
+	// certificates of tenants' own domains; nil without the idsite service
+	domainCertificates *domaincertificate.Certificates
 	refusals           *refusalCounter
 	middlewares        []middleware
-	reference          func() (map[string]referenceFile, error) // the pages of /docs and /openapi.json, made at the first use
-	requestContexts    sync.Pool
+	// the pages of /docs and /openapi.json, made at the first use
+	reference       func() (map[string]referenceFile, error)
+	requestContexts sync.Pool
 
 	userHeader      string   // header in which a client names the end user's address
 	requestHeader   string   // header of a request's id
@@ -235,7 +237,8 @@ func (g *Gateway) answer(rc *requestContext) error {
 		return rc.route.page(g, rc)
 	}
 	err := g.forward(rc)
-	if err == nil && rc.preflight && rc.Response().StatusCode() == fiber.StatusUnauthorized { // not a path of hosted pages
+	// not a path of hosted pages
+	if err == nil && rc.preflight && rc.Response().StatusCode() == fiber.StatusUnauthorized {
 		rc.Response().Reset()
 		_, err = g.findCaller(rc)
 		return g.refusals.count(err)

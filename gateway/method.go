@@ -51,13 +51,15 @@ func (g *Gateway) methodOverride(rc *requestContext) (err error) {
 func (g *Gateway) checkMethod(rc *requestContext) error {
 	if rc.route == nil {
 		if !rc.validPath {
-			return apierr.NotFound.Because("the path has a backslash, a control character, an escaped slash, a broken escape or the segment . or " +
-				".., which no address has; send addresses and tokens as they were returned")
+			return apierr.NotFound.Because("the path has a backslash, a control character, an escaped slash, a " +
+				"broken escape or the segment . or .., which no address has; send addresses and tokens as they were " +
+				"returned")
 		}
 		return apierr.NotFound
 	}
 	if !rc.route.offers(rc.method) {
-		refusal := *apierr.MethodNotAllowed.Because("this path offers %s", cmp.Or(rc.route.allow, "no methods; its resources are below it"))
+		refusal := *apierr.MethodNotAllowed.Because("this path offers %s",
+			cmp.Or(rc.route.allow, "no methods; its resources are below it"))
 		refusal.Allow = rc.route.allow
 		rc.Set(fiber.HeaderAllow, refusal.Allow) // also an empty value (RFC 9110, section 15.5.6)
 		return &refusal

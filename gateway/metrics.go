@@ -46,7 +46,8 @@ func (r *refusalCounter) count(err error) error {
 func (l *Limiter) registerGauge() (metric.Registration, error) {
 	meter := otel.Meter("gateway")
 	gauge, err := meter.Int64ObservableGauge("doorward_gateway_limits_shared",
-		metric.WithDescription("1 while the rate limits are synchronised between the gateways, 0 while each applies them alone"))
+		metric.WithDescription(
+			"1 while the rate limits are synchronised between the gateways, 0 while each applies them alone"))
 	if err != nil {
 		return nil, err
 	}

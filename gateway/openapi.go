@@ -49,7 +49,8 @@ func makeReference(d openapi.Deployment) (map[string]referenceFile, error) {
 			return err
 		}
 		sum := sha256.Sum256(body)
-		files[path] = referenceFile{contentType: contentType, etag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`, plain: body,
+		files[path] = referenceFile{contentType: contentType,
+			etag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`, plain: body,
 			zipped: zipped.Bytes()}
 		return nil
 	}

@@ -45,7 +45,8 @@ type page func(*Gateway, *requestContext) error
 // ownPages are the handlers of the routes of the gateway itself, by path, without those of
 // openapi.go.
 func ownPages() map[string]page {
-	return map[string]page{"/": (*Gateway).startPage, "/errors": (*Gateway).errorsPage, "/errors/:code": (*Gateway).errorPage}
+	return map[string]page{"/": (*Gateway).startPage, "/errors": (*Gateway).errorsPage,
+		"/errors/:code": (*Gateway).errorPage}
 }
 
 // startPage shows how to begin, to clients on this machine and on private networks. Other clients
@@ -64,7 +65,8 @@ func (g *Gateway) startPage(rc *requestContext) error {
 	if g.cfg.SignUp {
 		links = append([]link{{"Sign up", "/register"}}, links...)
 	}
-	return g.html(rc, "start", "It works", map[string]any{"Base": g.cfg.Common.Base.String(), "Links": links, "Data": g.cfg.Data})
+	return g.html(rc, "start", "It works",
+		map[string]any{"Base": g.cfg.Common.Base.String(), "Links": links, "Data": g.cfg.Data})
 }
 
 // errorPage explains one error of the catalogue.
@@ -107,7 +109,8 @@ func (g *Gateway) failurePage(c *fiber.Ctx, reason string) error {
 // wantsPage reports whether the client is a browser that prefers HTML to JSON, outside of the
 // management API.
 func wantsPage(c *fiber.Ctx) bool {
-	return (c.Method() == fiber.MethodGet || c.Method() == fiber.MethodHead) && !requestpath.IsManagement(c.Request().URI().Path()) &&
+	return (c.Method() == fiber.MethodGet || c.Method() == fiber.MethodHead) &&
+		!requestpath.IsManagement(c.Request().URI().Path()) &&
 		c.Accepts(fiber.MIMEApplicationJSON, fiber.MIMETextHTML) == fiber.MIMETextHTML
 }
 
@@ -159,7 +162,8 @@ func hsts(base href.Base) string {
 	if err != nil {
 		return ""
 	}
-	if host := address.Hostname(); net.ParseIP(host) != nil || host == "localhost" || strings.HasSuffix(host, ".localhost") {
+	host := address.Hostname()
+	if net.ParseIP(host) != nil || host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return ""
 	}
 	return "max-age=31536000"

@@ -41,7 +41,8 @@ func (g *Gateway) plainHTTPResponse() []byte {
 	_ = g.refusals.countAs("plain_http", &err)
 	body := err.Body(base.Host()+"/errors/"+strconv.Itoa(err.Code), requestID)
 	var out bytes.Buffer
-	_, _ = fmt.Fprintf(&out, "HTTP/1.1 403 Forbidden\r\nContent-Type: %s\r\nContent-Length: %d\r\n%s: %s\r\nConnection: close\r\n\r\n%s",
+	_, _ = fmt.Fprintf(&out,
+		"HTTP/1.1 403 Forbidden\r\nContent-Type: %s\r\nContent-Length: %d\r\n%s: %s\r\nConnection: close\r\n\r\n%s",
 		rest.MIME, len(body), g.requestHeader, requestID, body)
 	return out.Bytes()
 }
@@ -56,7 +57,8 @@ func (g *Gateway) requireTLS(rc *requestContext) error {
 	}
 	entries := forwardedEntries(rc.Ctx, "x-forwarded-proto", "proto")
 	if len(entries) == 0 {
-		return g.refusals.countAs("plain_http", plainHTTP.Because("%s; the load balancer has sent neither X-Forwarded-Proto nor Forwarded",
+		return g.refusals.countAs("plain_http", plainHTTP.Because(
+			"%s; the load balancer has sent neither X-Forwarded-Proto nor Forwarded",
 			plainHTTP.Reason))
 	}
 	if proto := entries[max(0, len(entries)-max(1, g.cfg.TrustedHops))]; !strings.EqualFold(proto, "https") {

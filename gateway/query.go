@@ -22,7 +22,8 @@ type gatewayParameters struct {
 // (docs/interface/search.md#filters).
 func splitQuery(dst, query []byte) ([]byte, gatewayParameters, error) {
 	var own gatewayParameters
-	if !bytes.Contains(query, []byte("expand")) && !bytes.Contains(query, []byte("_method")) && bytes.IndexByte(query, '%') < 0 {
+	if !bytes.Contains(query, []byte("expand")) && !bytes.Contains(query, []byte("_method")) &&
+		bytes.IndexByte(query, '%') < 0 {
 		return append(dst, query...), own, nil
 	}
 	start := len(dst)
@@ -40,7 +41,8 @@ func splitQuery(dst, query []byte) ([]byte, gatewayParameters, error) {
 		}
 		text, err := url.QueryUnescape(string(value))
 		if err != nil {
-			return dst, own, apierr.MalformedQuery.Because("the value of %s has a broken escape", gatewayParameterNames[which])
+			return dst, own, apierr.MalformedQuery.Because("the value of %s has a broken escape",
+				gatewayParameterNames[which])
 		}
 		if text = strings.TrimSpace(text); text == "" {
 			return dst, own, apierr.ParameterEmpty.Because("%s needs a value", gatewayParameterNames[which])
@@ -50,7 +52,8 @@ func splitQuery(dst, query []byte) ([]byte, gatewayParameters, error) {
 			into, own.rawExpand = &own.expand, pair
 		}
 		if *into != "" && *into != text {
-			return dst, own, apierr.ParameterRepeated.Because("%s is repeated with different values", gatewayParameterNames[which])
+			return dst, own, apierr.ParameterRepeated.Because("%s is repeated with different values",
+				gatewayParameterNames[which])
 		}
 		*into = text
 	}
@@ -78,7 +81,8 @@ func gatewayParameterIndex(name []byte) int {
 
 // encryptionParameterNames are the parameters by which a client has the secrets of API keys encrypted
 // (docs/interface/authentication.md#encrypted-secrets). An expansion passes them on (expand.go).
-var encryptionParameterNames = []string{"encryptSecret", "encryptionKeySalt", "encryptionKeySize", "encryptionKeyIterations"}
+var encryptionParameterNames = []string{"encryptSecret", "encryptionKeySalt", "encryptionKeySize",
+	"encryptionKeyIterations"}
 
 // encryptionParameters returns these parameters of a query, as the client sent them.
 func encryptionParameters(query []byte) string {

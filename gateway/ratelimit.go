@@ -23,19 +23,21 @@ type subject struct {
 }
 
 const (
-	tenantLimit           byte = iota + 1 // requests with an API key of a tenant, without those of userLimit
-	userLimit                             // requests with an API key of a tenant that log an end user in
-	clientAPILimit                        // requests to the Client API of an application
-	addressLimit                          // requests of an address without an API key
-	wrongKeyLimit                         // API keys of an address that were not accepted before
-	signerLimit                           // signatures of an address by API keys without a valid signature from there before
-	signedBodyLimit                       // large bodies of an API key whose signature is not verified yet
-	bodyLimit                             // bodies of more than maxSmall of a tenant
-	processBodyLimit                      // bodies of more than maxSmall of this process; not published to the other gateways
-	queuedBodyLimit                       // bodies of more than maxUnqueued, up to maxSmall, of a tenant
-	clientLimit                           // requests of a client of an OpenID provider
-	unverifiedLimit                       // credentials of such clients of an address that were not valid before
-	unverifiedClientLimit                 // the same of an address for one client
+	tenantLimit    byte = iota + 1 // requests with an API key of a tenant, without those of userLimit
+	userLimit                      // requests with an API key of a tenant that log an end user in
+	clientAPILimit                 // requests to the Client API of an application
+	addressLimit                   // requests of an address without an API key
+	wrongKeyLimit                  // API keys of an address that were not accepted before
+	// signatures of an address by API keys without a valid signature from there before
+	signerLimit
+	signedBodyLimit // large bodies of an API key whose signature is not verified yet
+	bodyLimit       // bodies of more than maxSmall of a tenant
+	// bodies of more than maxSmall of this process; not published to the other gateways
+	processBodyLimit
+	queuedBodyLimit       // bodies of more than maxUnqueued, up to maxSmall, of a tenant
+	clientLimit           // requests of a client of an OpenID provider
+	unverifiedLimit       // credentials of such clients of an address that were not valid before
+	unverifiedClientLimit // the same of an address for one client
 	limitKinds
 )
 
@@ -106,7 +108,8 @@ func (l *limitError) Unwrap() error { return l.cause }
 func tooMany(kind byte, limit Limit) *limitError {
 	reason := limitNames[kind] + "_limit"
 	return &limitError{
-		cause:  apierr.TooMany.Because("too many requests are in flight; repeat the request when others have ended").WithRetryAfter(time.Second),
+		cause: apierr.TooMany.Because("too many requests are in flight; repeat the request when others have ended").
+			WithRetryAfter(time.Second),
 		reason: reason,
 		policy: fmt.Sprintf(`"%s";q=%d;qu="concurrent-requests"`, reason, limit.InFlight),
 		state:  fmt.Sprintf(`"%s";r=0;t=1`, reason),
@@ -131,14 +134,15 @@ func tooFast(kind byte, limit Limit, wait time.Duration) *limitError {
 // limitsync.go shares the counters with the other gateways through Redis. Failed logins have a
 // limit of their own: services/application/throttle/throttle.go.
 type Limiter struct {
-	instanceID    [16]byte // identifies this gateway among the others; random
-	now           func() time.Time
-	limits        [limitKinds]Limit
-	mu            sync.Mutex
-	local         map[subject]*usage              // the counters of this process
-	remote        atomic.Pointer[map[subject]int] // requests in flight of the other gateways; replaced as a whole
-	synced        atomic.Bool                     // Redis is available
-	firstRequests chan context.Context            // context of the newest request that is alone in flight of its subject; publish reads it
+	instanceID [16]byte // identifies this gateway among the others; random
+	now        func() time.Time
+	limits     [limitKinds]Limit
+	mu         sync.Mutex
+	local      map[subject]*usage              // the counters of this process
+	remote     atomic.Pointer[map[subject]int] // requests in flight of the other gateways; replaced as a whole
+	synced     atomic.Bool                     // Redis is available
+	// context of the newest request that is alone in flight of its subject; publish reads it
+	firstRequests chan context.Context
 
 	lostAfter, warnInterval time.Duration // the constants, which tests replace
 }
@@ -153,8 +157,9 @@ type usage struct {
 // newLimiter returns a limiter that counts the requests of this process only.
 func newLimiter(cfg Config) *Limiter {
 	l := &Limiter{
-		now: cfg.Common.Now, limits: cfg.limits(), local: map[subject]*usage{}, firstRequests: make(chan context.Context, 1),
-		lostAfter: lostAfter, warnInterval: warnInterval,
+		now: cfg.Common.Now, limits: cfg.limits(), local: map[subject]*usage{},
+		firstRequests: make(chan context.Context, 1),
+		lostAfter:     lostAfter, warnInterval: warnInterval,
 	}
 	_, _ = rand.Read(l.instanceID[:])
 	l.remote.Store(&map[subject]int{})

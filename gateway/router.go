@@ -41,7 +41,8 @@ var methodsByLetter = map[byte][]string{
 	'U': {fiber.MethodPut},
 	'D': {fiber.MethodDelete},
 	'O': {fiber.MethodOptions},
-	'A': {fiber.MethodGet, fiber.MethodHead, fiber.MethodPost, fiber.MethodPut, fiber.MethodDelete, fiber.MethodOptions},
+	'A': {fiber.MethodGet, fiber.MethodHead, fiber.MethodPost, fiber.MethodPut, fiber.MethodDelete,
+		fiber.MethodOptions},
 }
 
 // route is one path of routes.go.

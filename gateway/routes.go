@@ -204,10 +204,12 @@ G-D private /_mailbox/*                                              mailbox    
 // query expand= (expand.go). Links to a collection are in brackets: a client may add an offset
 // and a limit to their names. Any other name is refused (package expansion).
 const expandableLinks = `
-tenant                          [applications] [directories] [organizations] [accounts] [groups] [agents] [idSites] [smtpServers] [phones]
+tenant                          [applications] [directories] [organizations] [accounts] [groups] [agents]
+tenant                          [idSites] [smtpServers] [phones]
 tenant                          [registeredSamlServiceProviders] customData [signingKeys] openIdSettings
 application                     tenant [accounts] [groups] [accountStoreMappings] customData
-application                     defaultAccountStoreMapping defaultGroupStoreMapping oAuthPolicy samlPolicy accountLinkingPolicy webConfig
+application                     defaultAccountStoreMapping defaultGroupStoreMapping oAuthPolicy samlPolicy
+application                     accountLinkingPolicy webConfig
 application                     openIdProvider [openIdClients]
 accountStoreMapping             application accountStore
 loginAttempt                    account
@@ -222,16 +224,19 @@ openIdSettings                  tenant
 openIdProvider                  tenant application
 openIdClient                    tenant application customData
 webConfig                       tenant application signingApiKey
-directory                       tenant [accounts] [groups] provider customData passwordPolicy accountCreationPolicy accountSchema
+directory                       tenant [accounts] [groups] provider customData passwordPolicy
+directory                       accountCreationPolicy accountSchema
 directory                       [applicationMappings] [organizations] [organizationMappings]
 provider                        agent userInfoMappingRules attributeStatementMappingRules serviceProviderMetadata
-accountCreationPolicy           tenant directory [verificationEmailTemplates] [verificationSuccessEmailTemplates] [welcomeEmailTemplates]
+accountCreationPolicy           tenant directory [verificationEmailTemplates]
+accountCreationPolicy           [verificationSuccessEmailTemplates] [welcomeEmailTemplates]
 accountCreationPolicy           [existingAccountEmailTemplates]
 passwordPolicy                  tenant directory strength [resetEmailTemplates] [resetSuccessEmailTemplates]
 schema                          [fields] directory
 group                           tenant directory [accounts] [accountMemberships] customData [applications]
 groupMembership                 account group
-account                         tenant directory customData providerData [groups] [groupMemberships] [applications] [apiKeys]
+account                         tenant directory customData providerData [groups] [groupMemberships]
+account                         [applications] [apiKeys]
 account                         [linkedAccounts] [accountLinks] [factors] [phones]
 accountLink                     leftAccount rightAccount
 apiKey                          account tenant

@@ -39,7 +39,8 @@ func parseSignature(text []byte) (s signature, ok bool) {
 		return s, false
 	}
 	id := ""
-	parts := map[string]*string{"sauthc1Id": &id, "sauthc1SignedHeaders": &s.signedHeaders, "sauthc1Signature": &s.signature}
+	parts := map[string]*string{"sauthc1Id": &id, "sauthc1SignedHeaders": &s.signedHeaders,
+		"sauthc1Signature": &s.signature}
 	for part := range strings.SplitSeq(string(text), ",") {
 		name, value, _ := strings.Cut(strings.Trim(part, " \t"), "=")
 		into := parts[name]
@@ -69,7 +70,8 @@ func dateHeaders(word alias.Alias) []string {
 
 // verificationRequest returns the request to the OAuth service to verify the signature. ok is
 // false where the host or the time is not signed, or a signed header is missing.
-func (s signature) verificationRequest(request *fasthttp.Request, dates []string) (in oauthapi.VerifySignature, ok bool) {
+func (s signature) verificationRequest(request *fasthttp.Request,
+	dates []string) (in oauthapi.VerifySignature, ok bool) {
 	lines := make([]string, len(s.headerNames))
 	host := false
 	for i, name := range s.headerNames {
@@ -93,7 +95,8 @@ func (s signature) verificationRequest(request *fasthttp.Request, dates []string
 	path, query, _ := bytes.Cut(target, []byte{'?'})
 	body := sha256.Sum256(request.Body())
 	canonical := sha256.Sum256([]byte(strings.Join([]string{
-		string(request.Header.Method()), requestpath.Canonical(path), requestpath.CanonicalQuery(query), strings.Join(lines, ""), s.signedHeaders,
+		string(request.Header.Method()), requestpath.Canonical(path), requestpath.CanonicalQuery(query),
+		strings.Join(lines, ""), s.signedHeaders,
 		hex.EncodeToString(body[:]),
 	}, "\n")))
 	in.ID, in.Nonce, in.Signature, in.Request = s.keyID, s.nonce, s.signature, hex.EncodeToString(canonical[:])

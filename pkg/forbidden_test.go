@@ -2,6 +2,7 @@ package pkg_test
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -51,17 +52,27 @@ func TestNamedArgumentsAreThoseOfPg(t *testing.T) {
 	}, ".go")
 }
 
-// longestLine is the number of characters of the longest line outside tests.
-const longestLine = 140
+// mostColumns is the width of the longest line outside tests, where a tab has four columns; mostInWider is that in
+// the folders which are not yet broken at it, where a tab has one. No folder is added to wider.
+const (
+	mostColumns = 120
+	mostInWider = 140
+)
+
+var wider = []string{"services/oauth/", "services/idsite/", "gateway/operator/", "deploy/", ".ci/"}
 
 func TestNoLineIsTooLong(t *testing.T) {
 	walk(t, func(path, text string) {
 		if strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, ".gen.go") {
 			return
 		}
+		tab, most := "    ", mostColumns
+		if slices.ContainsFunc(wider, func(folder string) bool { return strings.HasPrefix(path, folder) }) {
+			tab, most = "\t", mostInWider
+		}
 		for i, line := range strings.Split(text, "\n") {
-			if n := utf8.RuneCountInString(line); n > longestLine {
-				t.Errorf("%s:%d has %d characters; break it at %d", path, i+1, n, longestLine)
+			if n := utf8.RuneCountInString(strings.ReplaceAll(line, "\t", tab)); n > most {
+				t.Errorf("%s:%d has %d columns; break it at %d", path, i+1, n, most)
 			}
 		}
 	}, ".go")

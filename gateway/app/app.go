@@ -47,8 +47,8 @@ func Open(_ context.Context, p *run.Process, cfg Config, up Upstreams, keys oaut
 		return nil, err
 	}
 	if app.certificate == nil && cfg.TrustedHops == 0 {
-		return nil, errors.New("DOORWARD_TLS=proxy needs DOORWARD_TRUSTED_HOPS, 1 for one load balancer: else all clients have the load " +
-			"balancer's address")
+		return nil, errors.New("DOORWARD_TLS=proxy needs DOORWARD_TRUSTED_HOPS, 1 for one load balancer: else all " +
+			"clients have the load balancer's address")
 	}
 	redis, err := redisclient.Open(cfg.Redis)
 	if err != nil {
@@ -56,7 +56,8 @@ func Open(_ context.Context, p *run.Process, cfg Config, up Upstreams, keys oaut
 	}
 	p.OnClose("gateway redis", func(context.Context) error { return redis.Close() })
 	app.gateway, err = gateway.New(gateway.Config{
-		Common: common, Upstreams: up, Keys: keys, Feeds: feeds, Tenants: directoryapi.NewTenantGate("gateway.tenants", directory, common.Now),
+		Common: common, Upstreams: up, Keys: keys, Feeds: feeds,
+		Tenants:      directoryapi.NewTenantGate("gateway.tenants", directory, common.Now),
 		ClientSuffix: suffix, Data: cfg.Data, SignUp: cfg.SignUp,
 		Proxied: app.certificate == nil, TrustedHops: cfg.TrustedHops,
 		Tenant:  gateway.Limit{InFlight: cfg.TenantConcurrency, PerSecond: cfg.TenantRate},

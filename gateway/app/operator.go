@@ -125,7 +125,8 @@ func (c Operator) checkAddress(public string, encrypted bool) error {
 	}
 	all := func(ip net.IP) bool { return len(ip) == 0 || ip.IsUnspecified() }
 	if own.Port != 0 && own.Port == clients.Port && (own.IP.Equal(clients.IP) || all(own.IP) || all(clients.IP)) {
-		return errors.New("DOORWARD_OPERATOR_LISTEN is the address of DOORWARD_LISTEN, at which clients are served; choose another port")
+		return errors.New("DOORWARD_OPERATOR_LISTEN is the address of DOORWARD_LISTEN, at which clients are served; " +
+			"choose another port")
 	}
 	if !encrypted && !own.IP.IsLoopback() {
 		return errors.New("DOORWARD_OPERATOR_LISTEN is no loopback address: set DOORWARD_OPERATOR_TLS_CERT and " +

@@ -38,8 +38,9 @@ func (c TLS) open(p *run.Process) (*certificate.Certificate, error) {
 		return nil, fmt.Errorf("DOORWARD_TLS is %q: use certificate or proxy", c.Mode)
 	}
 	if c.Certificate == "" || c.Key == "" {
-		return nil, errors.New("DOORWARD_TLS_CERT and DOORWARD_TLS_KEY are missing: name the PEM files with DOORWARD_TLS_CERT_FILE and " +
-			"DOORWARD_TLS_KEY_FILE, or set DOORWARD_TLS=proxy behind a load balancer that terminates TLS")
+		return nil, errors.New("DOORWARD_TLS_CERT and DOORWARD_TLS_KEY are missing: name the PEM files with " +
+			"DOORWARD_TLS_CERT_FILE and DOORWARD_TLS_KEY_FILE, or set DOORWARD_TLS=proxy behind a load balancer that " +
+			"terminates TLS")
 	}
 	own, err := certificate.Open(p, func() (certificate.Pair, error) {
 		var again TLS

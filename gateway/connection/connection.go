@@ -53,8 +53,11 @@ type Config struct {
 func Listen(plain net.Listener, cfg Config) net.Listener {
 	l := &listener{Listener: plain, Config: cfg, lingering: semaphore.NewWeighted(lingerConnections)}
 	if cfg.Certificate != nil {
-		l.config = &tls.Config{MinVersion: tls.VersionTLS12, CipherSuites: cipherSuites, NextProtos: []string{"http/1.1"}}
-		l.config.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) { return cfg.Certificate(hello), nil }
+		l.config = &tls.Config{MinVersion: tls.VersionTLS12, CipherSuites: cipherSuites,
+			NextProtos: []string{"http/1.1"}}
+		l.config.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+			return cfg.Certificate(hello), nil
+		}
 	}
 	return l
 }

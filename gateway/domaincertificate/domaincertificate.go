@@ -37,9 +37,10 @@ type Certificates struct {
 
 // New returns the certificates. isOwn says which hosts have the certificate of the deployment.
 func New(idsite idsiteapi.API, rings secure.Keyrings, isOwn func(host string) bool) *Certificates {
-	return &Certificates{idsite: idsite, rings: rings, isDeploymentHost: isOwn, cache: cache.New(cache.Config[string, *tls.Certificate]{
-		Name: "gateway.certificates", Size: maxCertificates, MaxAge: certificateAge, Now: time.Now,
-	})}
+	return &Certificates{idsite: idsite, rings: rings, isDeploymentHost: isOwn,
+		cache: cache.New(cache.Config[string, *tls.Certificate]{
+			Name: "gateway.certificates", Size: maxCertificates, MaxAge: certificateAge, Now: time.Now,
+		})}
 }
 
 // ForHandshake returns the certificate for a handshake, or nil for the certificate of the

@@ -110,7 +110,8 @@ func Fetch(ctx context.Context, links []Found, fetch func(ctx context.Context, a
 		found[l.url()] = nil
 	}
 	if len(found) > MaxFetches {
-		return nil, apierr.MalformedQuery.Because("expand names %d resources here, more than %d; ask for fewer items or fewer links",
+		return nil, apierr.MalformedQuery.Because(
+			"expand names %d resources here, more than %d; ask for fewer items or fewer links",
 			len(found), MaxFetches)
 	}
 	type answer struct {
@@ -145,7 +146,8 @@ func Fetch(ctx context.Context, links []Found, fetch func(ctx context.Context, a
 	return found, err
 }
 
-var errTooLarge = apierr.MalformedQuery.Because("the expanded answer is larger than %d bytes; ask for fewer items or fewer links",
+var errTooLarge = apierr.MalformedQuery.Because(
+	"the expanded answer is larger than %d bytes; ask for fewer items or fewer links",
 	MaxExpanded)
 
 // Replace returns the body with the fetched resources in place of their links.

@@ -39,7 +39,8 @@ func Parse(text string, allowed []Link) ([]Expansion, error) {
 			more, text = text[end] == ',', text[end:]
 			if text[0] == '(' {
 				if slices.ContainsFunc(allowed, func(e Link) bool { return e.Name == one.Name && !e.Collection }) {
-					return nil, apierr.MalformedQuery.Because("%s leads to a single resource; leave out its offset and limit", one.Name)
+					return nil, apierr.MalformedQuery.Because(
+						"%s leads to a single resource; leave out its offset and limit", one.Name)
 				}
 				var err error
 				if one.Page, text, err = parsePage(text[1:]); err != nil {
@@ -70,7 +71,8 @@ func Parse(text string, allowed []Link) ([]Expansion, error) {
 }
 
 func malformedExpand(rest string) error {
-	return apierr.MalformedQuery.Because("expand cannot be read at %.20q; its form is name,name(offset:0,limit:25)", rest)
+	return apierr.MalformedQuery.Because("expand cannot be read at %.20q; its form is name,name(offset:0,limit:25)",
+		rest)
 }
 
 func notExpandable(name string, allowed []Link) error {
@@ -95,12 +97,14 @@ func parsePage(text string) (page, rest string, err error) {
 	for pair := range strings.SplitSeq(inside, ",") {
 		name, value, _ := strings.Cut(pair, ":")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
-		if name != "offset" && name != "limit" || value == "" || len(query) == 2 || len(query) == 1 && strings.HasPrefix(query[0], name) {
+		if name != "offset" && name != "limit" || value == "" || len(query) == 2 ||
+			len(query) == 1 && strings.HasPrefix(query[0], name) {
 			return "", "", malformedExpand("(" + text)
 		}
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 0 || n > maxPageNumber || name == "limit" && n < 1 {
-			return "", "", apierr.ParameterInvalid.Because("the %s of an expanded collection cannot be %.20q", name, value)
+			return "", "", apierr.ParameterInvalid.Because("the %s of an expanded collection cannot be %.20q", name,
+				value)
 		}
 		query = append(query, name+"="+strconv.Itoa(n))
 	}

@@ -1,5 +1,5 @@
-// Package agesecret encrypts a secret that is shown to an operator for a public key of age (https://age-encryption.org), so
-// that no terminal, log or answer has it in clear.
+// Package agesecret encrypts a secret that is shown to an operator for a public key of age
+// (https://age-encryption.org), so that no terminal, log or answer has it in clear.
 package agesecret
 
 import (

@@ -15,7 +15,8 @@ const (
 	typeMapped      = "A directory of that provider is used here already."
 	sourceAway      = "Your organization's directory cannot be reached at the moment. Please try again later."
 	sourceSlow      = "Your organization's directory takes too long to answer. Please try again in a moment."
-	sourceBroken    = "Your organization's directory sent an answer that cannot be used. Please contact your administrator."
+	sourceBroken    = "Your organization's directory sent an answer that cannot be used. Please contact your " +
+		"administrator."
 )
 
 // fixedMessages are developer messages, by code, that clients compare whatever the reason is: the
@@ -69,29 +70,31 @@ var (
 	ContentType      = define(http.StatusUnsupportedMediaType, 1101, "The content type is not supported.")
 	TenantSuspended  = define(http.StatusForbidden, 1930, "This tenant is suspended.")
 	TooMany          = define(http.StatusTooManyRequests, 429, "Too many requests. Please try again in a moment.")
-	Internal         = define(http.StatusInternalServerError, 500, "Something went wrong on our side. Please try again.")
-	Unavailable      = define(http.StatusServiceUnavailable, 503, "The service is busy. Please try again in a moment.")
+	Internal         = define(http.StatusInternalServerError, 500,
+		"Something went wrong on our side. Please try again.")
+	Unavailable = define(http.StatusServiceUnavailable, 503, "The service is busy. Please try again in a moment.")
 )
 
 // Values in a body. Unsupported is for a value that is not one of the allowed values; UnusedProperty
 // for a member that is known, but not used by this kind of resource or request; UnknownProperty for a
 // member that is not known.
 var (
-	Required         = invalid(2000, "Please fill in every required field.")
-	Exists           = define(http.StatusConflict, 2001, "That is already taken. Please choose another.")
-	Invalid          = invalid(2002, "One of the values is not valid. Please check it.")
-	Unsupported      = invalid(2003, "One of the values is not among those offered. Please choose another.")
-	WrongType        = invalid(2004, "One of the values is an invalid type. Please check it.")
-	Encoding         = invalid(2005, "The text has characters that cannot be read. Please enter it again.")
-	Format           = invalid(2006, "One of the values does not have the right form. Please check it.")
-	TooShort         = invalid(2007, "One of the values is too short. Please make it longer.")
-	TooLong          = invalid(2008, "One of the values is too long. Please make it shorter.")
-	BelowMinimum     = invalid(2009, "A number is too small. Please enter a larger one.")
-	AboveMaximum     = invalid(2010, "A number is too large. Please enter a smaller one.")
-	BeforeMinimum    = invalid(2011, "A time is too early. Please choose a later one.")
-	AfterMaximum     = invalid(2012, "A time is too late. Please choose an earlier one.")
-	OutOfRange       = invalid(2013, "A number is too small or too large. Please check it.")
-	Reference        = invalid(2014, "Something that was chosen does not exist or cannot be used here. Please choose again.")
+	Required      = invalid(2000, "Please fill in every required field.")
+	Exists        = define(http.StatusConflict, 2001, "That is already taken. Please choose another.")
+	Invalid       = invalid(2002, "One of the values is not valid. Please check it.")
+	Unsupported   = invalid(2003, "One of the values is not among those offered. Please choose another.")
+	WrongType     = invalid(2004, "One of the values is an invalid type. Please check it.")
+	Encoding      = invalid(2005, "The text has characters that cannot be read. Please enter it again.")
+	Format        = invalid(2006, "One of the values does not have the right form. Please check it.")
+	TooShort      = invalid(2007, "One of the values is too short. Please make it longer.")
+	TooLong       = invalid(2008, "One of the values is too long. Please make it shorter.")
+	BelowMinimum  = invalid(2009, "A number is too small. Please enter a larger one.")
+	AboveMaximum  = invalid(2010, "A number is too large. Please enter a smaller one.")
+	BeforeMinimum = invalid(2011, "A time is too early. Please choose a later one.")
+	AfterMaximum  = invalid(2012, "A time is too late. Please choose an earlier one.")
+	OutOfRange    = invalid(2013, "A number is too small or too large. Please check it.")
+	Reference     = invalid(2014,
+		"Something that was chosen does not exist or cannot be used here. Please choose again.")
 	UnknownProperty  = invalid(2015, "The request has an entry that is not known here.")
 	NoSuchResource   = invalid(2016, "What was entered does not match a known resource. Please check it.")
 	UnusedProperty   = invalid(2017, "The request has an entry that is not supported here.")
@@ -117,11 +120,13 @@ var (
 
 // Custom data.
 var (
-	CustomDataKeyEmpty   = invalid(3000, "A name in the additional data is empty. Please give every entry a name.")
-	CustomDataKeyLong    = invalid(3001, "A name in the additional data is too long. Please use at most 255 characters.")
-	CustomDataKeyInvalid = invalid(3002, "Names in the additional data can have letters, digits, _ and - alone. Please change them.")
-	CustomDataReserved   = invalid(3003, "A name in the additional data is reserved. Please choose another.")
-	CustomDataSize       = invalid(3004, "The additional data is too large. Please store less.")
+	CustomDataKeyEmpty = invalid(3000, "A name in the additional data is empty. Please give every entry a name.")
+	CustomDataKeyLong  = invalid(3001,
+		"A name in the additional data is too long. Please use at most 255 characters.")
+	CustomDataKeyInvalid = invalid(3002,
+		"Names in the additional data can have letters, digits, _ and - alone. Please change them.")
+	CustomDataReserved = invalid(3003, "A name in the additional data is reserved. Please choose another.")
+	CustomDataSize     = invalid(3004, "The additional data is too large. Please store less.")
 )
 
 // The owner of a tenant.
@@ -145,43 +150,50 @@ var (
 	OrgGroupAsGroupStore     = invalid(4612, notGroupStore)
 	OrgInsideOrg             = invalid(4614, "An organization cannot contain another organization.")
 	OrgDirectoryTypeMapped   = define(http.StatusConflict, 4700, typeMapped)
-	OrgDirectoryTypeUnmapped = invalid(4701, "Logging in with that provider is not offered here. Please choose another way.")
+	OrgDirectoryTypeUnmapped = invalid(4701,
+		"Logging in with that provider is not offered here. Please choose another way.")
 )
 
 // Account stores and callbacks of applications.
 var (
-	DirectoryTaken           = define(http.StatusConflict, 5010, "A directory of that name exists.")
-	NoAccountStore           = invalid(5100, noNewAccounts)
-	AccountStoreDisabled     = invalid(5101, noNewAccounts)
-	NoGroupStore             = invalid(5102, noNewGroups)
-	GroupStoreDisabled       = invalid(5103, noNewGroups)
-	AlreadyMapped            = define(http.StatusConflict, 5104, alreadyMapped)
-	NoStores                 = invalid(5105, wrongLogin)
-	MirrorAccountStore       = invalid(5106, notAccountStore)
-	MirrorGroupAsStore       = invalid(5108, notAccountStore)
-	MirrorGroupStore         = invalid(5110, notGroupStore)
-	GroupAsGroupStore        = invalid(5112, notGroupStore)
-	NotMapped                = invalid(5114, wrongLogin)
-	OrgWithoutAccountStore   = invalid(5116, noNewAccounts)
-	OrgDisabledAccountStore  = invalid(5117, noNewAccounts)
-	OrgWithoutGroupStore     = invalid(5118, noNewGroups)
-	OrgDisabledGroupStore    = invalid(5119, noNewGroups)
-	NoCallback               = invalid(5120, "The login cannot return to the application. Please contact its support.")
-	CallbackNotListed        = invalid(5121, "The login cannot return to that address. Please contact the support of the application.")
+	DirectoryTaken          = define(http.StatusConflict, 5010, "A directory of that name exists.")
+	NoAccountStore          = invalid(5100, noNewAccounts)
+	AccountStoreDisabled    = invalid(5101, noNewAccounts)
+	NoGroupStore            = invalid(5102, noNewGroups)
+	GroupStoreDisabled      = invalid(5103, noNewGroups)
+	AlreadyMapped           = define(http.StatusConflict, 5104, alreadyMapped)
+	NoStores                = invalid(5105, wrongLogin)
+	MirrorAccountStore      = invalid(5106, notAccountStore)
+	MirrorGroupAsStore      = invalid(5108, notAccountStore)
+	MirrorGroupStore        = invalid(5110, notGroupStore)
+	GroupAsGroupStore       = invalid(5112, notGroupStore)
+	NotMapped               = invalid(5114, wrongLogin)
+	OrgWithoutAccountStore  = invalid(5116, noNewAccounts)
+	OrgDisabledAccountStore = invalid(5117, noNewAccounts)
+	OrgWithoutGroupStore    = invalid(5118, noNewGroups)
+	OrgDisabledGroupStore   = invalid(5119, noNewGroups)
+	NoCallback              = invalid(5120, "The login cannot return to the application. Please contact its support.")
+	CallbackNotListed       = invalid(5121,
+		"The login cannot return to that address. Please contact the support of the application.")
 	CallbackWildcardsOnly    = invalid(5122, "The login cannot return to the application. Please contact its support.")
 	DirectoryTypeMapped      = define(http.StatusConflict, 5200, typeMapped)
-	DirectoryTypeUnavailable = invalid(5201, "Logging in with that provider is not offered here. Please choose another way.")
+	DirectoryTypeUnavailable = invalid(5201,
+		"Logging in with that provider is not offered here. Please choose another way.")
 )
 
 // Directories, their providers and their password rules.
 var (
 	MirrorReadOnly       = invalid(6100, "Accounts and groups of a mirror directory are made in its source.")
 	VerificationDisabled = invalid(6101, "Emails are not verified here, so nothing needs to be confirmed.")
-	CannotBecomeMirror   = invalid(6201, "A directory of its own accounts cannot become a mirror. Please create another directory.")
-	ProviderFixed        = invalid(6202, "The provider of a directory cannot be changed. Please create another directory.")
-	RedirectURIMissing   = invalid(6203, "Logging in with that provider is not set up completely. Please contact support.")
-	StrengthContradicts  = invalid(6400, "No password could meet these rules. Please lower the minimums or raise the maximum length.")
-	PasswordReused       = invalid(6401, "That password was used before. Please choose another.")
+	CannotBecomeMirror   = invalid(6201,
+		"A directory of its own accounts cannot become a mirror. Please create another directory.")
+	ProviderFixed = invalid(6202,
+		"The provider of a directory cannot be changed. Please create another directory.")
+	RedirectURIMissing = invalid(6203,
+		"Logging in with that provider is not set up completely. Please contact support.")
+	StrengthContradicts = invalid(6400,
+		"No password could meet these rules. Please lower the minimums or raise the maximum length.")
+	PasswordReused = invalid(6401, "That password was used before. Please choose another.")
 )
 
 // Logins.
@@ -195,10 +207,14 @@ var (
 	DirectoryDisabled    = invalid(7106, wrongLogin)
 	OrganizationDisabled = invalid(7107, wrongLogin)
 	ProviderRefused      = invalid(7200, "The login with that provider did not succeed. Please try again.")
-	ProviderIncomplete   = invalid(7201, "That provider did not share your email, which is needed here. Please allow it.")
-	MirroredProperty     = invalid(7202, "This value is kept in your organization's own directory. Please have it changed there.")
-	ProviderOtherClient  = invalid(7203, "The login with that provider was made for another application. Please try again from here.")
-	OutsideDomains       = invalid(7204, "That email address is outside the domains of this directory. Please use another one.")
+	ProviderIncomplete   = invalid(7201,
+		"That provider did not share your email, which is needed here. Please allow it.")
+	MirroredProperty = invalid(7202,
+		"This value is kept in your organization's own directory. Please have it changed there.")
+	ProviderOtherClient = invalid(7203,
+		"The login with that provider was made for another application. Please try again from here.")
+	OutsideDomains = invalid(7204,
+		"That email address is outside the domains of this directory. Please use another one.")
 	DomainBlacklisted    = invalid(7205, "That email domain is not accepted. Please use another address.")
 	DomainNotWhitelisted = invalid(7206, "That email domain is not accepted. Please use another address.")
 	TemplateWithoutLink  = invalid(7301, "The mail would have no link. Please put one into the text.")
@@ -223,7 +239,8 @@ var (
 	AgentAnswer       = define(http.StatusBadGateway, 9004, sourceBroken)
 	ServerAnswer      = define(http.StatusBadGateway, 9005, sourceBroken)
 	ReferralFailed    = define(http.StatusBadGateway, 9006, sourceAway)
-	SyncHeld          = define(http.StatusConflict, 9007, "The directory was not changed: too many accounts would have gone.")
+	SyncHeld          = define(http.StatusConflict, 9007,
+		"The directory was not changed: too many accounts would have gone.")
 )
 
 // AgentFailures are the errors of a login whose password check by a directory agent had no result.
@@ -233,10 +250,11 @@ var AgentFailures = []error{
 
 // Tokens.
 var (
-	TokenAccountDisabled     = invalid(10010, "The session is no longer valid. Please log in again.")
-	TokenExpired             = invalid(10011, "The session has expired. Please log in again.")
-	TokenFromFuture          = invalid(10012, "The session is not valid. Please log in again.")
-	TokenRevoked             = define(http.StatusNotFound, 10013, "The session is no longer valid. Please log in again.")
+	TokenAccountDisabled = invalid(10010, "The session is no longer valid. Please log in again.")
+	TokenExpired         = invalid(10011, "The session has expired. Please log in again.")
+	TokenFromFuture      = invalid(10012, "The session is not valid. Please log in again.")
+	TokenRevoked         = define(http.StatusNotFound, 10013,
+		"The session is no longer valid. Please log in again.")
 	TokenOtherApplication    = invalid(10014, "The session is not valid. Please log in again.")
 	TokenApplicationDisabled = invalid(10015, "The session is no longer valid. Please log in again.")
 	TokenAccountUnreachable  = invalid(10016, "The session is no longer valid. Please log in again.")
@@ -248,8 +266,9 @@ var (
 
 // SAML.
 var (
-	SAMLMalformed    = invalid(10100, "The message of the identity provider cannot be read. Please log in again.")
-	SAMLSignature    = invalid(10101, "The message of the identity provider cannot be trusted. Please contact your administrator.")
+	SAMLMalformed = invalid(10100, "The message of the identity provider cannot be read. Please log in again.")
+	SAMLSignature = invalid(10101,
+		"The message of the identity provider cannot be trusted. Please contact your administrator.")
 	SAMLFailed       = invalid(10102, "The identity provider did not log you in. Please try again.")
 	SAMLEntityTaken  = invalid(10110, "A service provider with that entity id exists already.")
 	SAMLRegistration = invalid(10111, "That service provider is registered already.")
@@ -257,29 +276,35 @@ var (
 
 // The hosted login.
 var (
-	NameKeyUnknown     = invalid(11001, "There is no organization of that name. Please check the address.")
-	NameKeyDisabled    = invalid(11002, "That organization is not available at present. Please contact your administrator.")
-	NameKeyNotMapped   = invalid(11003, "That organization does not use this application. Please check the address.")
-	ClaimEmpty         = invalid(11004, "The link to the login page is incomplete. Please start again from the application.")
-	TokenReplayed      = invalid(11005, "That link was used already. Please log in again.")
-	SessionTimedOut    = define(http.StatusUnauthorized, 12001, "The session is over. Please log in again.")
-	NotAuthenticated   = invalid(12002, "You are not logged in. Please log in again.")
-	SMTPUnreachable    = invalid(13000, "The mail server cannot be reached. Please check its host and port.")
-	SMTPCredentials    = invalid(13001, "The mail server refused the user name or password. Please check them.")
-	SMTPProtocol       = invalid(13002, "The mail server does not speak that security protocol. Please choose a different one.")
-	SMTPServerExists   = invalid(13003, "There is a mail server already. Please delete it first.")
-	PhoneNumberFixed   = invalid(13100, "A verified phone number cannot be changed. Please add the new number as another phone.")
+	NameKeyUnknown  = invalid(11001, "There is no organization of that name. Please check the address.")
+	NameKeyDisabled = invalid(11002,
+		"That organization is not available at present. Please contact your administrator.")
+	NameKeyNotMapped = invalid(11003, "That organization does not use this application. Please check the address.")
+	ClaimEmpty       = invalid(11004,
+		"The link to the login page is incomplete. Please start again from the application.")
+	TokenReplayed    = invalid(11005, "That link was used already. Please log in again.")
+	SessionTimedOut  = define(http.StatusUnauthorized, 12001, "The session is over. Please log in again.")
+	NotAuthenticated = invalid(12002, "You are not logged in. Please log in again.")
+	SMTPUnreachable  = invalid(13000, "The mail server cannot be reached. Please check its host and port.")
+	SMTPCredentials  = invalid(13001, "The mail server refused the user name or password. Please check them.")
+	SMTPProtocol     = invalid(13002,
+		"The mail server does not speak that security protocol. Please choose a different one.")
+	SMTPServerExists = invalid(13003, "There is a mail server already. Please delete it first.")
+	PhoneNumberFixed = invalid(13100,
+		"A verified phone number cannot be changed. Please add the new number as another phone.")
 	PhoneNumberInvalid = invalid(13101, "That phone number is not valid. Please check it.")
-	PhoneNumberExists  = define(http.StatusConflict, 13102, "An existing phone with that number already exists for this Account.")
+	PhoneNumberExists  = define(http.StatusConflict, 13102,
+		"An existing phone with that number already exists for this Account.")
 	MessagePlaceholder = invalid(13103, "The message must contain ${code}.")
 	CodeWrong          = invalid(13104, "That code is wrong. Please try again.")
 	PhoneHasFactor     = invalid(13105, "That phone number is in use already.")
 	CodeGeneration     = define(http.StatusInternalServerError, 13106, "A code could not be sent. Please try again.")
-	CodeValidation     = define(http.StatusInternalServerError, 13107, "The code could not be checked. Please try again.")
-	CodeExpired        = invalid(13108, "That code has expired. Please ask for a new one.")
-	FactorDisabled     = invalid(13109, "This second factor is disabled. Please use another one.")
-	PhoneDisabled      = invalid(13110, "This phone is disabled. Please use another one.")
-	PhoneContradicts   = invalid(13111, "That phone has another number. Please name the phone or its number, not both.")
-	ChallengeFinished  = invalid(13112, "That code was used already. Please ask for a new one.")
-	ChallengeFailures  = invalid(13113, "Too many wrong codes. Please ask for a new one.")
+	CodeValidation     = define(http.StatusInternalServerError, 13107,
+		"The code could not be checked. Please try again.")
+	CodeExpired       = invalid(13108, "That code has expired. Please ask for a new one.")
+	FactorDisabled    = invalid(13109, "This second factor is disabled. Please use another one.")
+	PhoneDisabled     = invalid(13110, "This phone is disabled. Please use another one.")
+	PhoneContradicts  = invalid(13111, "That phone has another number. Please name the phone or its number, not both.")
+	ChallengeFinished = invalid(13112, "That code was used already. Please ask for a new one.")
+	ChallengeFailures = invalid(13113, "Too many wrong codes. Please ask for a new one.")
 )

@@ -39,7 +39,8 @@ func Metric(db *pg.DB) func(context.Context) error {
 	return func(ctx context.Context) error {
 		meter := otel.Meter("backup")
 		age, err := meter.Float64ObservableGauge("doorward_backup_age_seconds",
-			metric.WithDescription("time since the last backup, or since the schema was made if none is recorded"), metric.WithUnit("s"))
+			metric.WithDescription("time since the last backup, or since the schema was made if none is recorded"),
+			metric.WithUnit("s"))
 		if err != nil {
 			return err
 		}

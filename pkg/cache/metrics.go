@@ -16,7 +16,8 @@ func (c *Cache[K, V]) registerMetrics() {
 		c.resultLabels[i] = metric.WithAttributeSet(attribute.NewSet(name, attribute.String("result", result)))
 	}
 	c.requestCounter, _ = meter.Int64Counter("doorward_cache_requests_total",
-		metric.WithDescription("look-ups in a cache by result: hit, miss, or stale, where a value could not be confirmed to be current"))
+		metric.WithDescription(
+			"look-ups in a cache by result: hit, miss, or stale, where a value could not be confirmed to be current"))
 	_, _ = meter.Int64ObservableGauge("doorward_cache_entries", metric.WithDescription("values that a cache holds"),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			o.Observe(int64(c.entries.Len()), metric.WithAttributes(name))
@@ -28,7 +29,8 @@ func (c *Cache[K, V]) registerMetrics() {
 func (f *follower) registerMetrics(name string) {
 	label := attribute.String("follower", name)
 	_, _ = otel.Meter("cache").Float64ObservableGauge("doorward_changefeed_age_seconds",
-		metric.WithDescription("age of the last poll for changes of what a service caches of another; 0 before the first"),
+		metric.WithDescription(
+			"age of the last poll for changes of what a service caches of another; 0 before the first"),
 		metric.WithUnit("s"),
 		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
 			f.mu.Lock()

@@ -38,7 +38,8 @@ type Count struct {
 // Count returns the counter of a subject at a time. A caller that decides by the counter must
 // hold a lock that all transactions which count the subject hold too.
 func (c Counters) Count(ctx context.Context, tenant id.ID, subject string, now time.Time) (Count, error) {
-	count, err := pg.One[Count](ctx, c.tx, `SELECT count, ends_at FROM counts WHERE tenant_id = $1 AND subject = $2 AND ends_at > $3`, tenant,
+	count, err := pg.One[Count](ctx, c.tx,
+		`SELECT count, ends_at FROM counts WHERE tenant_id = $1 AND subject = $2 AND ends_at > $3`, tenant,
 		subject, now)
 	if errors.Is(err, apierr.NotFound) {
 		return Count{}, nil

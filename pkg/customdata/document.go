@@ -107,7 +107,8 @@ func (d Document) Merge(in Document) (Document, error) {
 		return d, tooLarge.Because("the merged customData has %d bytes; at most %d are allowed", len(merged), MaxSize)
 	}
 	if n := merged.keys(); n > maxKeys {
-		return d, tooManyKeys.Because("the merged customData has %d keys in all its levels together; at most %d are allowed",
+		return d, tooManyKeys.Because(
+			"the merged customData has %d keys in all its levels together; at most %d are allowed",
 			n, maxKeys)
 	}
 	return merged, nil

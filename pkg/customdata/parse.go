@@ -72,7 +72,8 @@ func parse(text []byte) (Document, error) {
 // decoder returns a JSON decoder that accepts duplicate keys, of which the last applies, and escapes of
 // half a surrogate pair, which are stored as they were sent.
 func decoder(text []byte) *jsontext.Decoder {
-	return jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	return jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true),
+		jsontext.AllowInvalidUTF8(true))
 }
 
 var (
@@ -271,7 +272,8 @@ func parseKey(quoted string) (name string, err error) {
 	case n > maxKey:
 		return "", apierr.CustomDataKeyLong.Because("has a key of %d characters; at most %d are allowed", n, maxKey)
 	case !hasKeyCharacters(name):
-		return "", apierr.CustomDataKeyInvalid.Because("has the key %q; a key has the characters 0-9 A-Z a-z _ - and begins with no dash", name)
+		return "", apierr.CustomDataKeyInvalid.Because(
+			"has the key %q; a key has the characters 0-9 A-Z a-z _ - and begins with no dash", name)
 	}
 	return name, nil
 }

@@ -64,7 +64,8 @@ func (c Config) Validate() (Common, error) {
 	former := make([]string, len(c.FormerBaseURLs))
 	for i, address := range c.FormerBaseURLs {
 		if former[i] = strings.TrimSuffix(address, "/"); !isBaseURL(address) {
-			return Common{}, fmt.Errorf("DOORWARD_FORMER_BASE_URLS has %q; each must have the form https://host[:port]/v1",
+			return Common{}, fmt.Errorf(
+				"DOORWARD_FORMER_BASE_URLS has %q; each must have the form https://host[:port]/v1",
 				address)
 		}
 	}
@@ -75,8 +76,8 @@ func (c Config) Validate() (Common, error) {
 	var shared secure.Keyrings
 	for _, secret := range secrets {
 		if len(secret) < 32 {
-			return Common{}, errors.New("DOORWARD_INTERNAL_SECRET, and DOORWARD_INTERNAL_SECRET_ACCEPTED where it is set, must have at least " +
-				"32 characters; make one with: openssl rand -hex 32")
+			return Common{}, errors.New("DOORWARD_INTERNAL_SECRET, and DOORWARD_INTERNAL_SECRET_ACCEPTED where it is " +
+				"set, must have at least 32 characters; make one with: openssl rand -hex 32")
 		}
 		sum := sha256.Sum256([]byte(secure.Derive(secret, "sealed between processes")))
 		ring, err := secure.ParseKeyring(secure.Secret("shared:" + base64.StdEncoding.EncodeToString(sum[:])))

@@ -33,7 +33,8 @@ var domain = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0
 // labels.
 func CheckDomain(variable, value string) error {
 	if !domain.MatchString(value) || len(value) > maxDomain {
-		return fmt.Errorf("%s must be a host name in lower case of at most %d characters, such as id.example.com; %q is none",
+		return fmt.Errorf(
+			"%s must be a host name in lower case of at most %d characters, such as id.example.com; %q is none",
 			variable,
 			maxDomain, value)
 	}

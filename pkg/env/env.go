@@ -291,7 +291,8 @@ func (s *Source) Err() error {
 	}
 	for name := range s.values {
 		if strings.HasPrefix(name, prefix) && !known[name] {
-			problems = append(problems, fmt.Sprintf("%s is not a variable of this process: correct its name or remove it (--help lists all)", name))
+			problems = append(problems, fmt.Sprintf(
+				"%s is not a variable of this process: correct its name or remove it (--help lists all)", name))
 		}
 	}
 	if len(problems) == 0 {

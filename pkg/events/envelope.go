@@ -32,15 +32,17 @@ type Event interface {
 
 // Envelope is the form in which an event is stored and sent.
 type Envelope struct {
-	ID        id.ID             `json:"id"`   // the same on every delivery
-	Type      string            `json:"type"` // name of the Go type
-	Tenant    id.ID             `json:"tenant"`
-	Subject   id.ID             `json:"subject"`
-	At        time.Time         `json:"at"`
-	RequestID string            `json:"request,omitempty"`  // id of the request that caused the event
-	Language  string            `json:"language,omitempty"` // of that request, one of locale.Languages, or "": for its mails
-	Trace     map[string]string `json:"trace,omitempty"`    // W3C trace context (traceparent) of that request, here and not in a Kafka header
-	Data      json.RawMessage   `json:"data"`
+	ID        id.ID     `json:"id"`   // the same on every delivery
+	Type      string    `json:"type"` // name of the Go type
+	Tenant    id.ID     `json:"tenant"`
+	Subject   id.ID     `json:"subject"`
+	At        time.Time `json:"at"`
+	RequestID string    `json:"request,omitempty"` // id of the request that caused the event
+	// of that request, one of locale.Languages, or "": for its mails
+	Language string `json:"language,omitempty"`
+	// W3C trace context (traceparent) of that request, here and not in a Kafka header
+	Trace map[string]string `json:"trace,omitempty"`
+	Data  json.RawMessage   `json:"data"`
 }
 
 // Wrap makes the envelope of an event. ctx is the context of the request that causes it.

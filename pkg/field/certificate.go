@@ -29,7 +29,8 @@ func ParseCertificate(name, value string) (*x509.Certificate, error) {
 	if before, from, isPEM := strings.Cut(text, beginCertificate); isPEM {
 		body, rest, ends := strings.Cut(from, endCertificate)
 		if !ends || strings.TrimSpace(rest) != "" || !strings.HasSuffix("\n"+strings.TrimRight(before, " \t\r"), "\n") {
-			return nil, apierr.Format.Because("%s is not one certificate in PEM, from its begin line to its end line", name)
+			return nil, apierr.Format.Because("%s is not one certificate in PEM, from its begin line to its end line",
+				name)
 		}
 		text = body
 	}

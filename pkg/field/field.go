@@ -139,7 +139,8 @@ func IsText(text string) bool { return utf8.ValidString(text) && !strings.Contai
 // members of each item.
 func decodesItems[T any]() bool {
 	list := reflect.TypeFor[T]()
-	return list.Kind() == reflect.Slice && reflect.PointerTo(list.Elem()).Implements(reflect.TypeFor[json.Unmarshaler]())
+	return list.Kind() == reflect.Slice &&
+		reflect.PointerTo(list.Elem()).Implements(reflect.TypeFor[json.Unmarshaler]())
 }
 
 // hasLoneSurrogate reports whether well-formed JSON has an escape of half a surrogate pair
@@ -285,7 +286,8 @@ func malformed(body []byte, err error) error {
 	before := string(body[:min(max(syntax.Offset-1, 0), int64(len(body)))]) // the offset is behind the character
 	line := strings.Count(before, "\n") + 1
 	column := utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1
-	return apierr.Format.Because("the body is not well-formed JSON: line %d, column %d: %s", line, column, syntax.Error()).
+	return apierr.Format.Because("the body is not well-formed JSON: line %d, column %d: %s", line, column,
+		syntax.Error()).
 		Saying(notJSON)
 }
 

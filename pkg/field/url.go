@@ -18,10 +18,12 @@ func URL(schemes ...string) func(name, value string) (string, error) {
 	return func(name, value string) (string, error) {
 		u, err := url.Parse(value)
 		switch {
-		case err != nil || !u.IsAbs() || u.User != nil || u.Fragment != "" || strings.ContainsFunc(value, unicode.IsSpace):
+		case err != nil || !u.IsAbs() || u.User != nil || u.Fragment != "" ||
+			strings.ContainsFunc(value, unicode.IsSpace):
 			return "", apierr.Format.Because("%s is not an absolute URL", name)
 		case len(schemes) > 0 && !slices.Contains(schemes, u.Scheme):
-			return "", apierr.Format.Because("%s is not an absolute URL with the scheme %s", name, strings.Join(schemes, " or "))
+			return "", apierr.Format.Because("%s is not an absolute URL with the scheme %s", name,
+				strings.Join(schemes, " or "))
 		case (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() == "":
 			return "", apierr.Format.Because("%s is a URL without a host", name)
 		case u.Port() != "" && !isPort(u.Port()):

@@ -54,7 +54,8 @@ func period(value string) (from, until time.Time, err error) {
 			return fractionOf(t.UTC(), fraction)
 		}
 	}
-	return from, until, apierr.ParameterInvalid.Because("%q is not the beginning of a datetime such as 2026-11-20T20:25:00.000Z", value)
+	return from, until, apierr.ParameterInvalid.Because(
+		"%q is not the beginning of a datetime such as 2026-11-20T20:25:00.000Z", value)
 }
 
 func isFraction(digits string) bool {

@@ -159,7 +159,8 @@ type Parent interface {
 // PageOf returns a page of the collection of a parent resource, with the times of the parent. It
 // returns the error of read if the parent does not exist.
 func PageOf[P Parent, T any](
-	ctx context.Context, read func(context.Context, id.Ref) (P, error), list func(context.Context, id.Ref, Query) (Page[T], error),
+	ctx context.Context, read func(context.Context, id.Ref) (P, error),
+	list func(context.Context, id.Ref, Query) (Page[T], error),
 	of id.Ref, query Query,
 ) (Page[T], error) {
 	parent, err := read(ctx, of)
@@ -257,14 +258,16 @@ func Parse(raw string, spec Spec) (Query, error) {
 		if former, repeated := seen[name]; repeated && former == value {
 			continue
 		} else if repeated {
-			return Query{}, apierr.ParameterRepeated.Because("the query parameter %q has two values, %q and %q; send one", name,
+			return Query{}, apierr.ParameterRepeated.Because(
+				"the query parameter %q has two values, %q and %q; send one", name,
 				former, value)
 		}
 		seen[name] = value
 		if err := query.setParameter(name, value, spec); err != nil {
 			return Query{}, err
 		}
-		if i := len(query.Filters) - 1; i >= 0 && query.Filters[i].Attribute == name && strings.Contains(rawValue, "+") {
+		if i := len(query.Filters) - 1; i >= 0 && query.Filters[i].Attribute == name &&
+			strings.Contains(rawValue, "+") {
 			query.Filters[i].setSpaced(rawValue, spec)
 		}
 	}
@@ -378,7 +381,8 @@ func parseOrder(value string, spec Spec) ([]Order, error) {
 	for statement := range strings.SplitSeq(value, ",") {
 		words := strings.Fields(statement)
 		if len(words) == 0 || len(words) > 2 {
-			return nil, apierr.OrderMalformed.Because("orderBy must be a list of <attribute> or <attribute> asc|desc, separated by commas")
+			return nil, apierr.OrderMalformed.Because(
+				"orderBy must be a list of <attribute> or <attribute> asc|desc, separated by commas")
 		}
 		o := Order{Attribute: words[0]}
 		if len(words) == 2 {
@@ -388,8 +392,8 @@ func parseOrder(value string, spec Spec) ([]Order, error) {
 			}
 		}
 		if attribute, _, known := spec.Find(o.Attribute); !known || attribute.NoSort {
-			return nil, apierr.OrderUnsupported.Because("the collection cannot be sorted by %q, only by %s", o.Attribute,
-				spec.names(Attribute.sortable))
+			return nil, apierr.OrderUnsupported.Because("the collection cannot be sorted by %q, only by %s",
+				o.Attribute, spec.names(Attribute.sortable))
 		}
 		if !slices.ContainsFunc(order, func(other Order) bool { return other.Attribute == o.Attribute }) {
 			order = append(order, o)
@@ -422,7 +426,8 @@ func parseFilter(name, value string, spec Spec) (Filter, error) {
 		f.Text = ""
 		f.From, f.Until, err = parsePeriod(value)
 		if errors.Is(err, apierr.ParameterInvalid) {
-			err = apierr.ParameterInvalid.Because("%s query parameter value is invalid or an unexpected type. It must be a datetime or a range: %s",
+			err = apierr.ParameterInvalid.Because(
+				"%s query parameter value is invalid or an unexpected type. It must be a datetime or a range: %s",
 				name, apierr.From(err).Reason)
 		}
 		return f, err

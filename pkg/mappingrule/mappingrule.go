@@ -144,7 +144,8 @@ func newRule(kind Kind, in NewRule) (rule Rule, err error) {
 	for _, target := range rule.AccountAttributes {
 		if !isTarget(target) {
 			return rule, apierr.Invalid.Because(
-				"accountAttributes holds %q; it can hold email, username, givenName, middleName, surname and customData.<key>", target)
+				"accountAttributes holds %q; it can hold email, username, givenName, middleName, surname and "+
+					"customData.<key>", target)
 		}
 	}
 	return rule, nil
@@ -160,7 +161,8 @@ func isTarget(attribute string) bool {
 	}
 	return len(attribute) <= maxTarget && customDataTarget.MatchString(attribute) &&
 		!slices.ContainsFunc(strings.Split(attribute, ".")[1:], func(key string) bool {
-			return slices.Contains([]string{"href", "createdAt", "modifiedAt", "meta", "spMeta", "spmeta", "ionmeta", "ionMeta"},
+			return slices.Contains([]string{"href", "createdAt", "modifiedAt", "meta", "spMeta", "spmeta", "ionmeta",
+				"ionMeta"},
 				key)
 		})
 }

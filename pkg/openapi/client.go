@@ -64,7 +64,8 @@ func simplified(v any, name string) any {
 			key := member.Key.(string)
 			_, words := member.Value.(string)
 			switch {
-			case name != "properties" && slices.Contains([]string{"example", "examples", "readOnly", "writeOnly", "default",
+			case name != "properties" && slices.Contains([]string{"example", "examples", "readOnly", "writeOnly",
+				"default",
 				"pattern", "enum",
 				"unevaluatedProperties"}, key):
 			case name != "properties" && key == "description" && words && strings.Contains(member.Value.(string), "\n"):

@@ -65,7 +65,8 @@ type Deployment struct {
 
 // New makes the document of a deployment.
 func New(d Deployment) (*Document, error) {
-	b := builder{resources: map[string]*resource{}, schemas: map[string]any{}, own: map[string]bool{}, host: d.Base.Host(),
+	b := builder{resources: map[string]*resource{}, schemas: map[string]any{}, own: map[string]bool{},
+		host:      d.Base.Host(),
 		requestID: d.title() + "-Request-Id"}
 	names, err := fs.Glob(sources, "source/*.yaml")
 	if err != nil {

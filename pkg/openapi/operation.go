@@ -40,7 +40,9 @@ func (b *builder) operation(f *file, member yaml.MapItem) (*Operation, error) {
 	e.Token = cmp.Or(e.Token, f.Usual.Token)
 	e.Errors = append(e.Errors, f.Usual.Errors...)
 	for _, answer := range f.Usual.Answers {
-		if !slices.ContainsFunc(e.Answers, func(own yaml.MapItem) bool { return fmt.Sprint(own.Key) == fmt.Sprint(answer.Key) }) {
+		if !slices.ContainsFunc(e.Answers, func(own yaml.MapItem) bool {
+			return fmt.Sprint(own.Key) == fmt.Sprint(answer.Key)
+		}) {
 			e.Answers = append(e.Answers, answer)
 		}
 	}
@@ -310,7 +312,8 @@ func (w *writer) filter(r *resource, name string) object {
 	field, _ := get(r.Fields, name).(object)
 	switch {
 	case strings.HasSuffix(name, "At"):
-		about = "Only those of this period: a date or time such as `2026-11`, or a range such as `[2026-11-01,2026-11-20)`."
+		about = "Only those of this period: a date or time such as `2026-11`, or a range such as " +
+			"`[2026-11-01,2026-11-20)`."
 	case name == "status", name == "listIndex", name == "id", get(field, "enum") != nil:
 		about = "Only those with this `" + name + "`."
 	}

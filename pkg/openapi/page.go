@@ -24,8 +24,8 @@ type File struct {
 
 // PagePolicy is the Content-Security-Policy of the API reference: it allows nothing from other hosts,
 // and no inline style or script.
-const PagePolicy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'none'; base-uri 'none'; " +
-	"form-action 'none'; frame-ancestors 'none'"
+const PagePolicy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'none'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // Pages returns the API reference by the paths below /docs: a page for each topic, with "" for the first
 // page, and the style sheet and script that they share.
@@ -346,7 +346,8 @@ func (d *Document) example(schema any) any {
 		if item := d.example(get(d.resolve(items), "items")); item != nil {
 			href := text(get(item.(object), "href"))
 			return object{
-				{Key: "href", Value: href[:strings.LastIndexByte(href, '/')]}, {Key: "offset", Value: 0}, {Key: "limit", Value: 25},
+				{Key: "href", Value: href[:strings.LastIndexByte(href, '/')]}, {Key: "offset", Value: 0},
+				{Key: "limit", Value: 25},
 				{Key: "size", Value: 1}, {Key: "items", Value: []any{item}},
 			}
 		}

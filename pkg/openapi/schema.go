@@ -30,7 +30,8 @@ func (b *builder) schema(v any) any {
 	case object:
 		var out object
 		for _, member := range v {
-			out = set(out, member.Key.(string), b.schema(member.Value)) // of two, one is what `<<` merges, and comes first
+			// of two, one is what `<<` merges, and comes first
+			out = set(out, member.Key.(string), b.schema(member.Value))
 		}
 		if get(v, "link") != nil || get(v, "links") != nil {
 			return b.link(v, true)
@@ -133,7 +134,8 @@ func (b *builder) declareResource(r *resource) {
 		{Key: "allOf", Value: []any{ref("schemas", "Collection"), object{
 			{Key: "type", Value: "object"},
 			{Key: "properties", Value: object{
-				{Key: "items", Value: object{{Key: "type", Value: "array"}, {Key: "items", Value: ref("schemas", r.Name)}}},
+				{Key: "items", Value: object{{Key: "type", Value: "array"},
+					{Key: "items", Value: ref("schemas", r.Name)}}},
 			}},
 		}}},
 		{Key: "unevaluatedProperties", Value: false},

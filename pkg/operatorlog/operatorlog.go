@@ -53,7 +53,8 @@ func Record(ctx context.Context, tx pg.Querier, e Event) error {
 
 // Audit writes the line of an event that is committed to the audit log.
 func Audit(ctx context.Context, e Event) {
-	attrs := []slog.Attr{slog.String("command", e.Command), slog.String("operator", e.Operator), slog.String("outcome", e.Outcome)}
+	attrs := []slog.Attr{slog.String("command", e.Command), slog.String("operator", e.Operator),
+		slog.String("outcome", e.Outcome)}
 	if e.Reason != nil {
 		attrs = append(attrs, slog.String("reason", *e.Reason))
 	}
@@ -84,5 +85,6 @@ func Page(ctx context.Context, db pg.Querier, query list.Query, tenant, after *i
 	}
 	return listsql.Select[Event](ctx, db, Attributes, query, columns, `FROM operator_events
 		WHERE ($1::uuid IS NULL OR of_tenant = $1)
-			AND ($2::uuid IS NULL OR seq > coalesce((SELECT seq FROM operator_events WHERE id = $2), 0))`, key, tenant, after)
+			AND ($2::uuid IS NULL OR seq > coalesce((SELECT seq FROM operator_events WHERE id = $2), 0))`, key, tenant,
+		after)
 }

@@ -49,7 +49,8 @@ func (db *DB) Analyze(ctx context.Context) error {
 // analyzeGrown analyzes the tables that have grown by half since they were last analyzed. A table that
 // was never analyzed has -1 rows.
 func (db *DB) analyzeGrown(ctx context.Context) error {
-	tables, err := Values[string](ctx, db, `SELECT quote_ident(c.relname) FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid
+	tables, err := Values[string](ctx, db,
+		`SELECT quote_ident(c.relname) FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid
 		WHERE s.schemaname = current_schema() AND s.n_live_tup >= $1 AND s.n_live_tup >= 1.5 * c.reltuples`, smallTable)
 	if err != nil {
 		return err

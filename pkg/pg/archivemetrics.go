@@ -19,7 +19,8 @@ type archiveState struct {
 }
 
 func (db *DB) archive(ctx context.Context) (archiveState, error) {
-	return One[archiveState](ctx, db, `SELECT failed_count AS failed, CASE WHEN current_setting('archive_mode') = 'off' THEN 0
+	return One[archiveState](ctx, db,
+		`SELECT failed_count AS failed, CASE WHEN current_setting('archive_mode') = 'off' THEN 0
 		ELSE extract(epoch FROM clock_timestamp() - coalesce(last_archived_time, stats_reset)) END::float8 AS age
 		FROM pg_stat_archiver`)
 }
@@ -30,7 +31,8 @@ func (db *DB) registerArchiveMetrics() (metric.Registration, error) {
 	meter := otel.Meter("pg")
 	age, err := meter.Float64ObservableGauge("doorward_database_archive_age_seconds",
 		metric.WithUnit("s"),
-		metric.WithDescription("time since PostgreSQL has archived a file of its write-ahead log; 0 where it archives nothing"))
+		metric.WithDescription(
+			"time since PostgreSQL has archived a file of its write-ahead log; 0 where it archives nothing"))
 	if err != nil {
 		return nil, err
 	}

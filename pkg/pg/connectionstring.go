@@ -76,7 +76,8 @@ func (cfg Config) parse() (a connectionConfig, err error) {
 	return a, err
 }
 
-var errAddress = errors.New("DATABASE_URL is not a PostgreSQL connection string, such as postgres://user:password@host/database")
+var errAddress = errors.New(
+	"DATABASE_URL is not a PostgreSQL connection string, such as postgres://user:password@host/database")
 
 func parsePool(text string) (*pgxpool.Config, error) {
 	pool, err := pgxpool.ParseConfig(text)
@@ -111,11 +112,12 @@ func explainConnectError(err error) error {
 	var invalid x509.CertificateInvalidError
 	switch {
 	case errors.As(err, &unknown):
-		return fmt.Errorf("the certificate of PostgreSQL is signed by an authority that is not trusted; name that authority's certificate "+
-			"with the parameter sslrootcert of DATABASE_URL, or put it into a folder that SSL_CERT_DIR names: %w", err)
+		return fmt.Errorf("the certificate of PostgreSQL is signed by an authority that is not trusted; name that "+
+			"authority's certificate with the parameter sslrootcert of DATABASE_URL, or put it into a folder that "+
+			"SSL_CERT_DIR names: %w", err)
 	case errors.As(err, &name):
-		return fmt.Errorf("the certificate of PostgreSQL is for other names than the host in DATABASE_URL; use one of those names, or issue "+
-			"a certificate for this one: %w", err)
+		return fmt.Errorf("the certificate of PostgreSQL is for other names than the host in DATABASE_URL; use one "+
+			"of those names, or issue a certificate for this one: %w", err)
 	case errors.As(err, &invalid):
 		return fmt.Errorf("the certificate of PostgreSQL is not valid; renew it: %w", err)
 	}
@@ -171,9 +173,9 @@ func checkSession(ctx context.Context, conn *pgx.Conn, schema string) error {
 	return nil
 }
 
-var errPoolerSession = errors.New("DATABASE_URL leads to a pooler that shares sessions among its clients, as PgBouncer in transaction " +
-	"mode: LISTEN, session locks, prepared statements and search_path fail there; name the server too with the parameter " +
-	"direct=host:port/database, or connect to it alone (docs/operations.md#postgresql)")
+var errPoolerSession = errors.New("DATABASE_URL leads to a pooler that shares sessions among its clients, as " +
+	"PgBouncer in transaction mode: LISTEN, session locks, prepared statements and search_path fail there; name the " +
+	"server too with the parameter direct=host:port/database, or connect to it alone (docs/operations.md#postgresql)")
 
 // backendPID returns the id of the server process that answers.
 func backendPID(ctx context.Context, conn *pgx.Conn) (pid uint32, err error) {
@@ -192,6 +194,7 @@ func (db *DB) checkPool(ctx context.Context, cfg Config, role string) error {
 	if role != "" {
 		set += "; SET ROLE " + role
 	}
-	return fmt.Errorf("the sessions of the pooler in DATABASE_URL see the schema %q instead of %q; give %s a database of its own in "+
-		"PgBouncer, with connect_query='%s' (docs/operations.md#postgresql)", path, cfg.Schema, cfg.Schema, set)
+	return fmt.Errorf(
+		"the sessions of the pooler in DATABASE_URL see the schema %q instead of %q; give %s a database of its own in "+
+			"PgBouncer, with connect_query='%s' (docs/operations.md#postgresql)", path, cfg.Schema, cfg.Schema, set)
 }

@@ -31,7 +31,9 @@ func (db *DB) registerMetrics() error {
 		return err
 	}
 	waits, err := meter.Float64ObservableCounter("doorward_db_wait_seconds_total",
-		metric.WithDescription("time that queries waited for a connection of the pool, or for their tenant's share of it"), metric.WithUnit("s"))
+		metric.WithDescription("time that queries waited for a connection of the pool, or for their tenant's share "+
+			"of it"),
+		metric.WithUnit("s"))
 	if err != nil {
 		return err
 	}
@@ -46,14 +48,17 @@ func (db *DB) registerMetrics() error {
 		return err
 	}
 	age, err := meter.Float64ObservableGauge("doorward_db_report_age_seconds",
-		metric.WithDescription("staleness of the caches: time since PostgreSQL last had no change left to report to them"), metric.WithUnit("s"))
+		metric.WithDescription("staleness of the caches: time since PostgreSQL last had no change left to report "+
+			"to them"),
+		metric.WithUnit("s"))
 	if err != nil {
 		return err
 	}
 	of, sizes := metric.WithAttributes(own...), db.sizes()
 	db.metrics, err = meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
 		pool := db.Stat()
-		for state, n := range map[string]int32{"used": pool.AcquiredConns(), "idle": pool.IdleConns(), "max": pool.MaxConns()} {
+		for state, n := range map[string]int32{"used": pool.AcquiredConns(), "idle": pool.IdleConns(),
+			"max": pool.MaxConns()} {
 			o.ObserveInt64(connections, int64(n), of, metric.WithAttributes(attribute.String("state", state)))
 		}
 		o.ObserveFloat64(waits, (pool.EmptyAcquireWaitTime() + db.tenantQuota.waitTime()).Seconds(), of)

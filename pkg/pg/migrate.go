@@ -98,7 +98,8 @@ func isMigrated(ctx context.Context, conn *pgx.Conn, cfg Config) (bool, error) {
 
 // existingRole returns the role that owns the schema, and an empty name where there is none.
 func existingRole(ctx context.Context, conn *pgx.Conn, schema string) (string, error) {
-	return Value[string](ctx, conn, `SELECT coalesce((SELECT rolname::text FROM pg_roles WHERE rolname = $1), '')`, roleOf(schema))
+	return Value[string](ctx, conn, `SELECT coalesce((SELECT rolname::text FROM pg_roles WHERE rolname = $1), '')`,
+		roleOf(schema))
 }
 
 // awaitMigrationLock takes the advisory lock of the migrations of a schema, which ends with the
@@ -140,8 +141,8 @@ func runMigrations(ctx context.Context, db *sql.DB, provider *goose.Provider) (d
 			return done, err
 		}
 		if attempt == lockAttempts {
-			return done, fmt.Errorf("other queries kept a table locked, one after the other; migrate again when those that pg_stat_activity "+
-				"shows to run for seconds have ended: %w", err)
+			return done, fmt.Errorf("other queries kept a table locked, one after the other; migrate again when "+
+				"those that pg_stat_activity shows to run for seconds have ended: %w", err)
 		}
 		slog.WarnContext(ctx, "database migration waits for a lock, retrying", "attempt", attempt, "error", err.Error())
 		select {
@@ -234,7 +235,8 @@ func ensureSchema(ctx context.Context, conn *pgx.Conn, schema string) (role stri
 		owner = pgx.Identifier{role}.Sanitize()
 	}
 	name := pgx.Identifier{schema}.Sanitize()
-	if err := ignoreAlreadyExists(conn.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+name+" AUTHORIZATION "+owner)); err != nil {
+	if err := ignoreAlreadyExists(conn.Exec(ctx,
+		"CREATE SCHEMA IF NOT EXISTS "+name+" AUTHORIZATION "+owner)); err != nil {
 		return "", fmt.Errorf("create the schema %q: %w", schema, err)
 	}
 	return role, nil
@@ -246,13 +248,15 @@ func ensureSchema(ctx context.Context, conn *pgx.Conn, schema string) (role stri
 func ensureExtensions(ctx context.Context, conn *pgx.Conn, cfg Config) (path string, err error) {
 	path = pgx.Identifier{cfg.Schema}.Sanitize()
 	for _, name := range cfg.Extensions {
-		const where = `SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = $1`
+		const where = `SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+			WHERE e.extname = $1`
 		var schema string
 		err := conn.QueryRow(ctx, where, name).Scan(&schema)
 		if errors.Is(err, pgx.ErrNoRows) {
 			create := "CREATE EXTENSION IF NOT EXISTS " + pgx.Identifier{name}.Sanitize() + " SCHEMA public"
 			if err := ignoreAlreadyExists(conn.Exec(ctx, create)); err != nil {
-				return "", fmt.Errorf("create the extension %q, which comes with PostgreSQL: %w; an administrator can do it with CREATE EXTENSION %s",
+				return "", fmt.Errorf("create the extension %q, which comes with PostgreSQL: %w; an administrator "+
+					"can do it with CREATE EXTENSION %s",
 					name, err, name)
 			}
 			err = conn.QueryRow(ctx, where, name).Scan(&schema)

@@ -66,9 +66,10 @@ func readMigrations(ctx context.Context, conn *pgx.Conn, cfg Config) (s Migratio
 		return s, err
 	}
 	// By to_jsonb, because a schema of an earlier release has no column oldest_release.
+	table := pgx.Identifier{cfg.Schema, "migrations"}.Sanitize()
 	applied, err := All[appliedMigration](ctx, conn, `SELECT version_id AS version,
 		coalesce(to_jsonb(m)->>'oldest_release', '') AS oldest_release
-		FROM `+pgx.Identifier{cfg.Schema, "migrations"}.Sanitize()+` m WHERE is_applied AND version_id > 0 ORDER BY version_id`)
+		FROM `+table+` m WHERE is_applied AND version_id > 0 ORDER BY version_id`)
 	if failure, ok := errors.AsType[*pgconn.PgError](err); ok && (failure.Code == "42P01" || failure.Code == "3F000") {
 		err = nil // no such table, no such schema: nothing was applied
 	}
@@ -128,7 +129,8 @@ func (s MigrationState) NewerError(schema string) error {
 	if s.OldestRelease != "" {
 		runs = "releases from " + s.OldestRelease + " on"
 	}
-	return fmt.Errorf("the schema %s is newer than this release, %s, which does not know its migrations %s: %s may run on it",
+	return fmt.Errorf(
+		"the schema %s is newer than this release, %s, which does not know its migrations %s: %s may run on it",
 		schema, telemetry.Version(), strings.Join(s.Unknown, ", "), runs)
 }
 

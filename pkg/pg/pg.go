@@ -185,7 +185,8 @@ func (db *DB) Ping(ctx context.Context) error {
 func (db *DB) CheckWrites(ctx context.Context) error {
 	return db.InTx(ctx, func(tx *Tx) error {
 		tx.Queue(`SET LOCAL work_mem = '64kB'`)
-		tx.Queue(`SELECT count(*) FROM (SELECT n FROM generate_series(1, 50000) AS n ORDER BY n DESC OFFSET 0) AS spilled`)
+		tx.Queue(`SELECT count(*) FROM (SELECT n FROM generate_series(1, 50000) AS n
+			ORDER BY n DESC OFFSET 0) AS spilled`)
 		tx.Queue(`SELECT pg_logical_emit_message(true, 'doorward', 'check')`)
 		return nil
 	})
@@ -221,12 +222,14 @@ func Error(err error) error {
 		case failure.Code == "23503": // foreign key violation: the row that it refers to was deleted
 			return fmt.Errorf("%w (%w)", apierr.NotFound, err)
 		case failure.Code == "54000": // an index entry is too large
-			return fmt.Errorf("%w (%w)", apierr.TooLong.Because("a text is too long in its normal form (Unicode NFKC, case folded)"), err)
+			return fmt.Errorf("%w (%w)", apierr.TooLong.Because(
+				"a text is too long in its normal form (Unicode NFKC, case folded)"), err)
 		case strings.HasPrefix(failure.Code, "08"), strings.HasPrefix(failure.Code, "57P"),
-			strings.HasPrefix(failure.Code, "53"),            // disk full, out of memory, too many connections
-			failure.Code == "57014",                          // statement_timeout, or the request was given up
-			failure.Code == "55P03",                          // lock_timeout
-			failure.Code == "40001", failure.Code == "40P01", // serialization failure and deadlock, also when repeated (tx.go)
+			strings.HasPrefix(failure.Code, "53"), // disk full, out of memory, too many connections
+			failure.Code == "57014",               // statement_timeout, or the request was given up
+			failure.Code == "55P03",               // lock_timeout
+			// serialization failure and deadlock, also when repeated (tx.go)
+			failure.Code == "40001", failure.Code == "40P01",
 			failure.Code == "25006", // a standby
 			failure.Code == "58P01": // the files of the server were replaced while it runs
 			return unavailable(err)

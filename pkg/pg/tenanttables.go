@@ -20,7 +20,8 @@ func (db *DB) TenantTables(ctx context.Context) ([]TenantTable, error) {
 	all, err := All[TenantTable](ctx, db, `
 		SELECT c.relname::text AS name,
 			ARRAY(SELECT a.attname::text FROM pg_attribute a
-				WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' ORDER BY a.attnum) AS columns,
+				WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+				ORDER BY a.attnum) AS columns,
 			ARRAY(SELECT a.attname::text FROM pg_index i CROSS JOIN unnest(i.indkey) WITH ORDINALITY AS k (attnum, n)
 				JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.attnum
 				WHERE i.indrelid = c.oid AND i.indisprimary ORDER BY k.n) AS "primary",

@@ -140,7 +140,8 @@ func (tx *Tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, err
 }
 
 // CopyFrom loads rows into a table.
-func (tx *Tx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, rows pgx.CopyFromSource) (int64, error) {
+func (tx *Tx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string,
+	rows pgx.CopyFromSource) (int64, error) {
 	tx.wrote = true
 	if err := tx.send(ctx, &Batch{}); err != nil {
 		return 0, err

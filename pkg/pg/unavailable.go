@@ -35,7 +35,8 @@ var codesThatStay = map[string]bool{"28P01": true, "28000": true, "3D000": true,
 // has no space left. One of TLS, or of a pooler, does not: DATABASE_URL has to be changed.
 func MayRecover(err error) bool {
 	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
-	if certificate || errors.Is(err, errPoolerSession) || strings.Contains(err.Error(), "server refused TLS connection") {
+	if certificate || errors.Is(err, errPoolerSession) ||
+		strings.Contains(err.Error(), "server refused TLS connection") {
 		return false
 	}
 	return errors.Is(Error(err), apierr.Unavailable) && !codesThatStay[Code(err)]

@@ -147,7 +147,8 @@ func (p *WriteProbe) registerMetrics() (metric.Registration, error) {
 		return nil, err
 	}
 	clock, err := meter.Float64ObservableGauge("doorward_database_clock_difference_seconds",
-		metric.WithDescription("difference between the clocks of the process and of PostgreSQL, at the last write to the schema"))
+		metric.WithDescription(
+			"difference between the clocks of the process and of PostgreSQL, at the last write to the schema"))
 	if err != nil {
 		return nil, err
 	}

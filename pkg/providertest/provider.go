@@ -64,7 +64,8 @@ func New() *Provider {
 	if err != nil {
 		panic(err)
 	}
-	return &Provider{key: key, users: map[string]map[string]any{}, grants: map[string]grant{}, tokens: map[string]token{}}
+	return &Provider{key: key, users: map[string]map[string]any{}, grants: map[string]grant{},
+		tokens: map[string]token{}}
 }
 
 // Start serves a provider over TLS until the test ends, and returns it with the
@@ -247,7 +248,8 @@ func (p *Provider) exchange(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	token := p.token(g.user, ClientID)
-	out := map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": 3600, "refresh_token": rand.Text()}
+	out := map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": 3600,
+		"refresh_token": rand.Text()}
 	if slices.Contains(strings.Fields(g.scope), "openid") {
 		now := time.Now()
 		claims := jwt.MapClaims{"iss": p.URL, "aud": ClientID, "sub": g.user, "iat": now.Unix(),
@@ -390,6 +392,7 @@ func (p *Provider) checkToken(w http.ResponseWriter, r *http.Request) {
 	case known.client != ClientID:
 		answer(w, http.StatusNotFound, map[string]any{"message": "Not Found"})
 	default:
-		answer(w, http.StatusOK, map[string]any{"token": in.AccessToken, "app": map[string]any{"client_id": known.client}})
+		answer(w, http.StatusOK, map[string]any{"token": in.AccessToken,
+			"app": map[string]any{"client_id": known.client}})
 	}
 }

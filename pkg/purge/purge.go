@@ -67,7 +67,8 @@ func repeat(
 
 // Drain calls remove, which deletes a batch of rows, in one transaction after the other until it
 // deletes none. Several replicas may do so at the same time if remove or inTx takes a lock.
-func Drain[Tx any](ctx context.Context, inTx func(context.Context, func(Tx) error) error, remove func(Tx) (int64, error)) error {
+func Drain[Tx any](ctx context.Context, inTx func(context.Context, func(Tx) error) error,
+	remove func(Tx) (int64, error)) error {
 	for {
 		var n int64
 		err := inTx(ctx, func(tx Tx) (err error) {

@@ -24,20 +24,23 @@ const maxList = 4000
 // returns apierr.TooLong or Format. An entry of the current list that is posted back is not validated
 // again, as field.Unchanged says.
 func Callbacks(in field.List, name string, current []string) ([]string, error) {
-	return list(in, name, current, isCallback, "an absolute URI of http, https or an application's own scheme, without user name and "+
-		"fragment, whose left-most host label may be * below a domain that is no public suffix")
+	return list(in, name, current, isCallback,
+		"an absolute URI of http, https or an application's own scheme, without user name and "+
+			"fragment, whose left-most host label may be * below a domain that is no public suffix")
 }
 
 // Origins validates a list of origins, as Callbacks does for callback URIs.
 func Origins(in field.List, name string, current []string) ([]string, error) {
-	return list(in, name, current, isOrigin, "an origin of the form scheme://host[:port], whose left-most host label may be * below a "+
-		"domain that is no public suffix")
+	return list(in, name, current, isOrigin,
+		"an origin of the form scheme://host[:port], whose left-most host label may be * below a "+
+			"domain that is no public suffix")
 }
 
 func list(in field.List, name string, current []string, is func(string) bool, form string) ([]string, error) {
 	uris := in.Or(nil)
 	if n := len([]rune(strings.Join(uris, ","))); n > maxList && !slices.Equal(uris, current) {
-		return nil, apierr.TooLong.Because("%s has %d characters, joined by commas; at most %d are allowed", name, n, maxList)
+		return nil, apierr.TooLong.Because("%s has %d characters, joined by commas; at most %d are allowed", name, n,
+			maxList)
 	}
 	for _, uri := range uris {
 		if !slices.Contains(current, uri) && !is(uri) {
@@ -75,7 +78,8 @@ func CheckHome(text, name string) error {
 	u, ok := parse(strings.TrimSpace(text))
 	if !ok || !isHost(u, text, false) || u.Scheme != "https" && !(u.Scheme == "http" && isLoopback(u.Hostname())) {
 		return apierr.Format.Because(
-			"%s must be an absolute https address, or an http address of the loopback, without user name and fragment", name)
+			"%s must be an absolute https address, or an http address of the loopback, without user name and fragment",
+			name)
 	}
 	return nil
 }
@@ -113,7 +117,8 @@ func IsListed(asked string, listed []string) bool {
 	}
 	return slices.ContainsFunc(listed, func(entry string) bool {
 		l, ok := parse(entry)
-		return ok && a.Scheme == l.Scheme && port(a) == port(l) && path(a) == path(l) && isHostOf(a.Hostname(), l.Hostname())
+		return ok && a.Scheme == l.Scheme && port(a) == port(l) && path(a) == path(l) &&
+			isHostOf(a.Hostname(), l.Hostname())
 	})
 }
 
@@ -246,7 +251,8 @@ func isPort(text string) bool {
 func isName(name string, below bool) bool {
 	labels := strings.Split(name, ".")
 	for _, label := range labels {
-		if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
+		if label == "" || len(label) > 63 ||
+			strings.Trim(label, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
 			return false
 		}
 	}

@@ -106,7 +106,8 @@ func (cfg Config) options() (*redis.UniversalOptions, error) {
 	case "sentinel":
 		o.MasterName, path, _ = strings.Cut(path, "/")
 		if o.MasterName == "" {
-			return nil, errors.New("REDIS_URL lacks the name of the Sentinel group: redis+sentinel://host:port,host:port/master")
+			return nil, errors.New(
+				"REDIS_URL lacks the name of the Sentinel group: redis+sentinel://host:port,host:port/master")
 		}
 		port = "26379"
 	case "cluster":

@@ -29,7 +29,8 @@ func canaryPurpose(keyID string) string { return "master key canary/" + keyID }
 
 // EnsureCanaries checks the master keys as VerifyMasterKey does, and adds the canaries that lack. A process that
 // seals calls it before it does.
-func EnsureCanaries[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, columns ...secure.SealedColumn[K]) error {
+func EnsureCanaries[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring,
+	columns ...secure.SealedColumn[K]) error {
 	missing, err := VerifyMasterKey(ctx, db, ring, columns...)
 	if err != nil || len(missing) == 0 {
 		return err
@@ -77,13 +78,15 @@ func VerifyMasterKey[K any](ctx context.Context, db pg.Querier, ring *secure.Key
 	case len(canaries) == 0:
 		return missing, verifySealed(ctx, db, ring, columns)
 	case len(missing) == len(ring.KeyIDs()):
-		return nil, fmt.Errorf("%w: these are sealed under keys with the ids %s", ErrMasterKey, strings.Join(known, ", "))
+		return nil, fmt.Errorf("%w: these are sealed under keys with the ids %s", ErrMasterKey,
+			strings.Join(known, ", "))
 	}
 	return missing, nil
 }
 
 // verifySealed returns ErrMasterKey if a sealed value of each column is read, there is one, and none opens.
-func verifySealed[K any](ctx context.Context, db pg.Querier, ring *secure.Keyring, columns []secure.SealedColumn[K]) error {
+func verifySealed[K any](ctx context.Context, db pg.Querier, ring *secure.Keyring,
+	columns []secure.SealedColumn[K]) error {
 	type row struct {
 		Key   K
 		Value []byte

@@ -9,10 +9,12 @@ import (
 
 // Remaining returns how many values of the columns are encrypted under another key than the
 // active master key.
-func Remaining[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, columns ...secure.SealedColumn[K]) (total int64, err error) {
+func Remaining[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring,
+	columns ...secure.SealedColumn[K]) (total int64, err error) {
 	for _, c := range columns {
 		n, err := pg.Value[int64](ctx, db, `SELECT count(*) FROM `+c.Table+`
-			WHERE `+c.Column+` IS NOT NULL AND substring(`+c.Column+` FOR length($1::bytea)) <> $1::bytea`, ring.ActiveKeyPrefix())
+			WHERE `+c.Column+` IS NOT NULL AND substring(`+c.Column+` FOR length($1::bytea)) <> $1::bytea`,
+			ring.ActiveKeyPrefix())
 		if err != nil {
 			return total, err
 		}
@@ -24,7 +26,8 @@ func Remaining[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, colu
 // All encrypts again the values of the columns that are encrypted under another key than the
 // active master key, and reports the number of values after each batch. After an interruption the
 // next call continues.
-func All[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, report func(done int64), columns ...secure.SealedColumn[K]) error {
+func All[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, report func(done int64),
+	columns ...secure.SealedColumn[K]) error {
 	var done int64
 	for _, c := range columns {
 		for {

@@ -49,7 +49,8 @@ func Worker[K any](db *pg.DB, ring *secure.Keyring, columns ...secure.SealedColu
 
 // resealBatch re-encrypts one batch and returns its size. It waits for another replica that has
 // locked the same rows, and then skips the values that the other has re-encrypted.
-func resealBatch[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, c secure.SealedColumn[K]) (n int, err error) {
+func resealBatch[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring,
+	c secure.SealedColumn[K]) (n int, err error) {
 	type row struct {
 		TenantID id.ID
 		Key      K
@@ -57,7 +58,8 @@ func resealBatch[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, c 
 	}
 	err = db.InTx(ctx, func(tx *pg.Tx) error {
 		rows, err := pg.All[row](ctx, tx, `SELECT tenant_id, `+c.Key+` AS key, `+c.Column+` AS value FROM `+c.Table+`
-			WHERE `+c.Column+` IS NOT NULL AND substring(`+c.Column+` FOR length($1::bytea)) <> $1::bytea LIMIT $2 FOR UPDATE`,
+			WHERE `+c.Column+` IS NOT NULL AND substring(`+c.Column+` FOR length($1::bytea)) <> $1::bytea LIMIT $2
+			FOR UPDATE`,
 			ring.ActiveKeyPrefix(), batch)
 		if err != nil {
 			return err
@@ -67,7 +69,8 @@ func resealBatch[K any](ctx context.Context, db *pg.DB, ring *secure.Keyring, c 
 			if err != nil {
 				return err
 			}
-			if err := pg.MustChange(ctx, tx, `UPDATE `+c.Table+` SET `+c.Column+` = $3 WHERE tenant_id = $1 AND `+c.Key+` = $2`,
+			if err := pg.MustChange(ctx, tx,
+				`UPDATE `+c.Table+` SET `+c.Column+` = $3 WHERE tenant_id = $1 AND `+c.Key+` = $2`,
 				r.TenantID, r.Key, ring.Seal(secret, c.Purpose(r.Key))); err != nil {
 				return err
 			}

@@ -42,10 +42,12 @@ func NewFiber(fail fiber.ErrorHandler) *fiber.App {
 		DisableStartupMessage: true, ErrorHandler: fail,
 		DisablePreParseMultipartForm: true, // else a form with files is written to disk before a handler runs
 		RequestMethods: []string{
-			fiber.MethodGet, fiber.MethodHead, fiber.MethodPost, fiber.MethodPut, fiber.MethodDelete, fiber.MethodOptions,
+			fiber.MethodGet, fiber.MethodHead, fiber.MethodPost, fiber.MethodPut, fiber.MethodDelete,
+			fiber.MethodOptions,
 		},
 	})
-	app.Server().CloseOnShutdown = true // answers have Connection: close, so that clients open their next connection to another replica
+	// answers have Connection: close, so that clients open their next connection to another replica
+	app.Server().CloseOnShutdown = true
 	return app
 }
 
@@ -76,7 +78,8 @@ func New(cfg Config) *fiber.App {
 		from, err := cfg.Signer.Verify(c.Request().Header.Peek(caller.Header))
 		if errors.Is(err, caller.ErrClock) {
 			c.Response().SetConnectionClose() // then rpc.Upstream prefers the other replicas for a while
-			differ := apierr.Unavailable.Because("the clocks of two processes differ by a minute or more; repeat the request later")
+			differ := apierr.Unavailable.Because(
+				"the clocks of two processes differ by a minute or more; repeat the request later")
 			return fmt.Errorf("%w (%w)", differ, err)
 		}
 		if err != nil {

@@ -61,7 +61,8 @@ func (h customDataHandlers) merge(c *fiber.Ctx) error {
 		return err
 	}
 	if c.UserContext().Err() != nil { // parsing took longer than requestTimeout
-		return apierr.Unavailable.Because("the request took too long to read; send it again").WithRetryAfter(time.Second)
+		return apierr.Unavailable.Because("the request took too long to read; send it again").
+			WithRetryAfter(time.Second)
 	}
 	r, err := h.owners.Merge(c.UserContext(), owner, in)
 	if err != nil {

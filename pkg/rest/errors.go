@@ -84,7 +84,8 @@ func catalogueError(c *fiber.Ctx, err error) *apierr.Error {
 	}
 	if own.Code < 500 {
 		// The text of the framework shows its buffers.
-		return apierr.BadRequest.Because("the request cannot be read: its first line or one of its headers is malformed")
+		return apierr.BadRequest.Because(
+			"the request cannot be read: its first line or one of its headers is malformed")
 	}
 	return apierr.Internal
 }

@@ -21,7 +21,8 @@ type userInfoRuleView struct {
 func MappingRules(base href.Base) func(mappingrule.Rules) MappingRulesView {
 	return func(r mappingrule.Rules) MappingRulesView {
 		view := MappingRulesView{
-			Head:  Head{Href: base.To(string(r.Kind), r.ID), CreatedAt: Time(r.CreatedAt), ModifiedAt: Time(r.ModifiedAt)},
+			Head: Head{Href: base.To(string(r.Kind), r.ID), CreatedAt: Time(r.CreatedAt),
+				ModifiedAt: Time(r.ModifiedAt)},
 			Items: make([]any, len(r.Items)),
 		}
 		for i, rule := range r.Items {

@@ -36,7 +36,9 @@ func Observe(service string) fiber.Handler {
 // proxies in front are trusted, it continues theirs.
 func ObserveEdge(service string, isTrusted bool) fiber.Handler {
 	asServer := trace.WithSpanKind(trace.SpanKindServer)
-	return observe(service, "", func(*fiber.Ctx) string { return "https" }, func(c *fiber.Ctx) (context.Context, trace.Span) {
+	return observe(service, "", func(*fiber.Ctx) string {
+		return "https"
+	}, func(c *fiber.Ctx) (context.Context, trace.Span) {
 		ctx := c.UserContext()
 		named := rpc.ExtractTrace(ctx, &c.Request().Header)
 		if isTrusted {
@@ -55,7 +57,8 @@ func ObserveEdge(service string, isTrusted bool) fiber.Handler {
 // doorward_<service>_requests_in_flight, and a span for each request. It calls the error handler
 // itself, so that the status of an error is known. begin begins the span of a request, whose name is the prefix, the
 // method and the route.
-func observe(service, prefix string, scheme func(*fiber.Ctx) string, begin func(*fiber.Ctx) (context.Context, trace.Span),
+func observe(service, prefix string, scheme func(*fiber.Ctx) string,
+	begin func(*fiber.Ctx) (context.Context, trace.Span),
 ) fiber.Handler {
 	duration, err := otel.Meter(service).Float64Histogram("doorward_"+service+"_request_duration_seconds",
 		metric.WithDescription("time to answer a request"), metric.WithUnit("s"),
@@ -99,9 +102,11 @@ func observe(service, prefix string, scheme func(*fiber.Ctx) string, begin func(
 
 // describe sets the attributes of the span of a request, by the semantic conventions of OpenTelemetry for HTTP servers.
 func describe(span trace.Span, c *fiber.Ctx, found requestLabels) {
-	span.SetAttributes(attribute.String("http.request.method", found.method), attribute.String("http.route", found.route),
+	span.SetAttributes(attribute.String("http.request.method", found.method),
+		attribute.String("http.route", found.route),
 		attribute.Int("http.response.status_code", found.status),
-		attribute.String("url.path", withoutTokens(c.Path(), found.route)), attribute.String("server.address", hostOf(c)))
+		attribute.String("url.path", withoutTokens(c.Path(), found.route)),
+		attribute.String("server.address", hostOf(c)))
 	from := caller.From(c.UserContext())
 	if !from.Tenant.IsZero() {
 		span.SetAttributes(attribute.String("doorward.tenant", from.Tenant.String()))

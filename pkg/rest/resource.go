@@ -75,7 +75,8 @@ func Get[T, View any](read func(context.Context, id.Ref) (T, error), view func(T
 }
 
 // Update changes the resource of the path by the body and answers 200.
-func Update[In, T any, View Resource](change func(context.Context, id.Ref, In) (T, error), view func(T) View) fiber.Handler {
+func Update[In, T any, View Resource](change func(context.Context, id.Ref, In) (T, error),
+	view func(T) View) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		v, err := runWithBody(c, change, view)
 		if err != nil {
@@ -86,7 +87,8 @@ func Update[In, T any, View Resource](change func(context.Context, id.Ref, In) (
 }
 
 // Create makes a resource below that of the path and answers 201.
-func Create[In, T any, View Resource](create func(context.Context, id.Ref, In) (T, error), view func(T) View) fiber.Handler {
+func Create[In, T any, View Resource](create func(context.Context, id.Ref, In) (T, error),
+	view func(T) View) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		v, err := runWithBody(c, create, view)
 		if err != nil {
@@ -98,7 +100,8 @@ func Create[In, T any, View Resource](create func(context.Context, id.Ref, In) (
 
 // CreateOwn makes a resource of the caller's tenant, where the path names no parent resource,
 // and answers 201.
-func CreateOwn[In, T any, View Resource](create func(context.Context, id.ID, In) (T, error), view func(T) View) fiber.Handler {
+func CreateOwn[In, T any, View Resource](create func(context.Context, id.ID, In) (T, error),
+	view func(T) View) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		var in In
 		if err := Body[View](c, &in); err != nil {
@@ -128,7 +131,8 @@ func Accept[In any](rule func(context.Context, id.Ref, In) error) fiber.Handler 
 
 // runWithBody calls a rule with the resource of the path and the body, and returns the view of
 // its result.
-func runWithBody[In, T, View any](c *fiber.Ctx, rule func(context.Context, id.Ref, In) (T, error), view func(T) View) (v View, err error) {
+func runWithBody[In, T, View any](c *fiber.Ctx, rule func(context.Context, id.Ref, In) (T, error),
+	view func(T) View) (v View, err error) {
 	at, in, err := RefAndBody[In, View](c)
 	if err != nil {
 		return v, err

@@ -31,7 +31,8 @@ type localTransport struct {
 var empty fasthttp.Request
 
 // RoundTrip calls the handler. It ignores the deadline: a service has its own request timeout.
-func (n *localTransport) RoundTrip(_ *fasthttp.HostClient, request *fasthttp.Request, response *fasthttp.Response) (retry bool, err error) {
+func (n *localTransport) RoundTrip(_ *fasthttp.HostClient, request *fasthttp.Request,
+	response *fasthttp.Response) (retry bool, err error) {
 	c, ok := n.pool.Get().(*fasthttp.RequestCtx)
 	if !ok {
 		c = new(fasthttp.RequestCtx)

@@ -58,7 +58,8 @@ func Call[Request, Response any](ctx context.Context, peer Peer, method string, 
 	if response.StatusCode() != fasthttp.StatusOK {
 		refusal := new(apierr.Error)
 		if json.Unmarshal(response.Body(), refusal) != nil || refusal.Code == 0 {
-			return out, fmt.Errorf("call %s.%s: unreadable answer with status %d", peer.Upstream.Name, method, response.StatusCode())
+			return out, fmt.Errorf("call %s.%s: unreadable answer with status %d", peer.Upstream.Name, method,
+				response.StatusCode())
 		}
 		return out, refusal
 	}
@@ -75,7 +76,8 @@ type Router interface {
 }
 
 // Serve registers the handler of a method of the service's contract.
-func Serve[Request, Response any](router Router, method string, answer func(context.Context, Request) (Response, error)) {
+func Serve[Request, Response any](router Router, method string,
+	answer func(context.Context, Request) (Response, error)) {
 	router.Handle(method, func(ctx context.Context, body []byte) (any, error) {
 		var in Request
 		if err := json.Unmarshal(body, &in); err != nil {

@@ -57,10 +57,13 @@ func NewUpstream(name string, addresses []string) (*Upstream, error) {
 	var replicas []*replica
 	for _, address := range addresses {
 		parsed, err := url.Parse(address)
-		if err != nil || parsed.Host == "" || parsed.Scheme != "http" && (parsed.Scheme != "https" || parsed.Port() == "") {
-			return nil, fmt.Errorf("the address %q of the %s service has not the form http://host:port or https://host:port", address, name)
+		if err != nil || parsed.Host == "" ||
+			parsed.Scheme != "http" && (parsed.Scheme != "https" || parsed.Port() == "") {
+			return nil, fmt.Errorf("the address %q of the %s service has not the form http://host:port or "+
+				"https://host:port", address, name)
 		}
-		s := &service{host: parsed.Host, name: parsed.Hostname(), port: parsed.Port(), encrypted: parsed.Scheme == "https"}
+		s := &service{host: parsed.Host, name: parsed.Hostname(), port: parsed.Port(),
+			encrypted: parsed.Scheme == "https"}
 		if s.port == "" {
 			s.port = "80"
 		}
@@ -109,7 +112,8 @@ func dialTLS(address, name string) (net.Conn, error) {
 // Do sends a request and reads its answer. It retries any request on another replica when no
 // connection could be made, and a repeatable (idempotent) request also when the connection breaks.
 // It returns apierr.Unavailable when no replica answers.
-func (u *Upstream) Do(ctx context.Context, request *fasthttp.Request, response *fasthttp.Response, repeatable bool) error {
+func (u *Upstream) Do(ctx context.Context, request *fasthttp.Request, response *fasthttp.Response,
+	repeatable bool) error {
 	deadline, bounded := ctx.Deadline()
 	if !bounded {
 		deadline = time.Now().Add(requestTimeout)
@@ -140,7 +144,8 @@ func (u *Upstream) Do(ctx context.Context, request *fasthttp.Request, response *
 			break
 		}
 	}
-	return fmt.Errorf("%w (%s: %w)", apierr.Unavailable.Because("the %s service does not answer; repeat the request later",
+	return fmt.Errorf("%w (%s: %w)", apierr.Unavailable.Because(
+		"the %s service does not answer; repeat the request later",
 		u.Name).WithRetryAfter(time.Second), u.Name, err)
 }
 
@@ -180,6 +185,7 @@ func isConnectError(err error) bool {
 // isConnectionBroken reports whether the connection broke during the request.
 func isConnectionBroken(err error) bool {
 	var op *net.OpError
-	return errors.Is(err, fasthttp.ErrConnectionClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+	return errors.Is(err, fasthttp.ErrConnectionClosed) || errors.Is(err, io.EOF) ||
+		errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.As(err, &op) && !op.Timeout()
 }

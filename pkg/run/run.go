@@ -27,10 +27,18 @@ import (
 
 // Config is what every process reads.
 type Config struct {
-	OpsListen string        `env:"DOORWARD_OPS_LISTEN" default:":9090" help:"private address of /healthz, /readyz, /metrics and /debug/pprof/"`
-	Drain     time.Duration `env:"DOORWARD_DRAIN" default:"0s" help:"time between turning unready and shutdown, for a load balancer to notice"`
+	OpsListen string        `env:"DOORWARD_OPS_LISTEN" default:":9090"`
+	Drain     time.Duration `env:"DOORWARD_DRAIN" default:"0s"`
 	Stop      time.Duration `env:"DOORWARD_STOP_TIMEOUT" default:"20s" help:"timeout of a graceful shutdown"`
 	Telemetry telemetry.Config
+}
+
+// Help has the help texts that are longer than a line.
+func (Config) Help() map[string]string {
+	return map[string]string{
+		"DOORWARD_OPS_LISTEN": "private address of /healthz, /readyz, /metrics and /debug/pprof/",
+		"DOORWARD_DRAIN":      "time between turning unready and shutdown, for a load balancer to notice",
+	}
 }
 
 // Process is a running process with its parts: workers, readiness checks, and what to close.
@@ -91,7 +99,8 @@ func start[C any](name, about string, args []string, source *env.Source, out, lo
 		return 0
 	}
 	if len(args) > 0 {
-		_, _ = fmt.Fprintf(log, "%s: the argument %q is unknown; --help lists the environment variables that configure it\n", name, args[0])
+		_, _ = fmt.Fprintf(log,
+			"%s: the argument %q is unknown; --help lists the environment variables that configure it\n", name, args[0])
 		return 2
 	}
 	if err := source.Err(); err != nil {
@@ -128,7 +137,8 @@ func New(ctx context.Context, name string, cfg Config, log io.Writer) (*Process,
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{Name: name, Telemetry: t, cfg: cfg, checks: map[string]func(context.Context) error{}, failed: make(chan error, 1)}
+	p := &Process{Name: name, Telemetry: t, cfg: cfg, checks: map[string]func(context.Context) error{},
+		failed: make(chan error, 1)}
 	p.OnClose("telemetry", t.Close)
 	listener, err := net.Listen("tcp", cfg.OpsListen)
 	if err != nil {

@@ -78,7 +78,8 @@ func checkTokens(text []byte) error {
 				return err
 			}
 			if depth > maxDepth || elements > maxElements {
-				return fmt.Errorf("it has more than %d elements, or more than %d within one another", maxElements, maxDepth)
+				return fmt.Errorf("it has more than %d elements, or more than %d within one another", maxElements,
+					maxDepth)
 			}
 		case xml.CharData:
 			if depth == 0 && len(bytes.TrimSpace(token)) > 0 {
@@ -126,7 +127,8 @@ func checkElements(element *etree.Element, seen map[string]bool) error {
 		return errors.New("it is not well-formed XML")
 	}
 	for _, attribute := range element.Attr {
-		if attribute.Space != "" && attribute.Space != "xmlns" && attribute.Space != "xml" && attribute.NamespaceURI() == "" {
+		if attribute.Space != "" && attribute.Space != "xmlns" && attribute.Space != "xml" &&
+			attribute.NamespaceURI() == "" {
 			return errors.New("it is not well-formed XML")
 		}
 		if !strings.EqualFold(attribute.Key, "ID") {

@@ -94,8 +94,8 @@ func redirect(destination string, request *etree.Element, pair KeyPair, algorith
 	if strings.Contains(destination, "?") {
 		separator = "&"
 	}
-	return destination + separator + query + "&Signature=" + url.QueryEscape(base64.StdEncoding.EncodeToString(signature)),
-		nil
+	signed := query + "&Signature=" + url.QueryEscape(base64.StdEncoding.EncodeToString(signature))
+	return destination + separator + signed, nil
 }
 
 // compressorPool keeps compressors, because each allocates some 1.2 MB. A better compression level

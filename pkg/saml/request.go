@@ -122,7 +122,8 @@ func (r Request) IsSigned() bool { return hasSignature(r.element) }
 func (r Request) Verify(certificate string, allowSHA1 bool) (Request, error) {
 	signed, err := verifier{[]string{certificate}, allowSHA1}.verify(r.element)
 	if err != nil {
-		return r, apierr.Format.Because("samlRequest is not signed as the service provider is registered: %s", err.Error())
+		return r, apierr.Format.Because("samlRequest is not signed as the service provider is registered: %s",
+			err.Error())
 	}
 	return readRequest(signed)
 }
@@ -138,7 +139,8 @@ func CheckMessageID(name, value string) error {
 		}
 	}
 	if value == "" || len(value) > maxMessageID {
-		return apierr.Format.Because("%s must begin with a letter or _ and have at most %d letters, digits and the characters . - _", name,
+		return apierr.Format.Because(
+			"%s must begin with a letter or _ and have at most %d letters, digits and the characters . - _", name,
 			maxMessageID)
 	}
 	return nil
@@ -160,7 +162,8 @@ func ParseQuery(query string) (q Query, err error) {
 		parameter, ok := parameters[name]
 		if !ok {
 			if plain, err := url.QueryUnescape(name); err != nil || parameters[plain] != nil {
-				return q, apierr.Format.Because("queryString must have the names of its parameters as they are, without escapes")
+				return q, apierr.Format.Because(
+					"queryString must have the names of its parameters as they are, without escapes")
 			}
 			continue
 		}
@@ -226,8 +229,8 @@ func (q Query) verify(request, relayState, certificate string, allowSHA1 bool) e
 	algorithm, err := url.QueryUnescape(*q.algorithm)
 	hash, ok := signatureHashes[algorithm]
 	if err != nil || !ok || hash == crypto.SHA1 && !allowSHA1 {
-		return refused("SigAlg must be RSA with SHA-256, SHA-384 or SHA-512, or with SHA-1 where that is the signatureAlgorithm of " +
-			"the identity provider")
+		return refused("SigAlg must be RSA with SHA-256, SHA-384 or SHA-512, or with SHA-1 where that is the " +
+			"signatureAlgorithm of the identity provider")
 	}
 	signature, err := url.QueryUnescape(*q.signature)
 	if err != nil {

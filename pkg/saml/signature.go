@@ -74,7 +74,8 @@ func (v verifier) verify(element *etree.Element) (*etree.Element, error) {
 			err = errors.New("a certificate of the settings cannot be read")
 			continue
 		}
-		context := dsig.NewDefaultValidationContext(&dsig.MemoryX509CertificateStore{Roots: []*x509.Certificate{certificate}})
+		trusted := &dsig.MemoryX509CertificateStore{Roots: []*x509.Certificate{certificate}}
+		context := dsig.NewDefaultValidationContext(trusted)
 		context.Clock = dsig.NewFakeClockAt(certificate.NotBefore) // its dates do not count (certificate.go)
 		signed, failed := context.Validate(detached)
 		if failed == nil {

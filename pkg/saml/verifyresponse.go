@@ -75,7 +75,8 @@ func (p ServiceProvider) VerifyResponse(encoded string) (Login, error) {
 	}
 	login, err := p.readAssertion(assertion)
 	login.ResponseID = whole.SelectAttrValue("ID", "")
-	if issuer := textOf(childOf(whole, assertionNamespace, "Issuer")); err == nil && issuer != "" && issuer != login.Issuer {
+	if issuer := textOf(childOf(whole, assertionNamespace, "Issuer")); err == nil && issuer != "" &&
+		issuer != login.Issuer {
 		err = malformedResponse("the Issuer of the response is not that of the assertion")
 	}
 	return login, err
@@ -92,7 +93,8 @@ func checkShape(response *etree.Element) error {
 	if !hasName(response, protocol, "Response") {
 		return errors.New("it is not a Response")
 	}
-	if response.SelectAttrValue("Version", "") != "2.0" || CheckMessageID("ID", response.SelectAttrValue("ID", "")) != nil {
+	if response.SelectAttrValue("Version", "") != "2.0" ||
+		CheckMessageID("ID", response.SelectAttrValue("ID", "")) != nil {
 		return errors.New("the response must have the Version 2.0 and an ID")
 	}
 	assertions := 0
@@ -173,8 +175,10 @@ func signatureError(err error) error {
 // decryptAssertion decrypts an encrypted assertion and verifies its signature. All failures return the
 // same error: different errors would help an attacker to decrypt assertions of others (padding
 // oracle).
-func (p ServiceProvider) decryptAssertion(v verifier, whole, encrypted *etree.Element, covered bool) (*etree.Element, error) {
-	refused := apierr.SAMLSignature.Because("the encrypted assertion cannot be decrypted, or is not signed as the directory expects")
+func (p ServiceProvider) decryptAssertion(v verifier, whole, encrypted *etree.Element,
+	covered bool) (*etree.Element, error) {
+	refused := apierr.SAMLSignature.Because(
+		"the encrypted assertion cannot be decrypted, or is not signed as the directory expects")
 	pair, err := p.KeyPair()
 	if err != nil {
 		return nil, err
@@ -189,7 +193,8 @@ func (p ServiceProvider) decryptAssertion(v verifier, whole, encrypted *etree.El
 		return nil, refused
 	}
 	if err := eachElement(assertion, func(e *etree.Element) error {
-		if isOther := e != assertion && (e.Tag == "Response" || e.Tag == "Assertion" || e.Tag == "EncryptedAssertion"); isOther ||
+		if isOther := e != assertion &&
+			(e.Tag == "Response" || e.Tag == "Assertion" || e.Tag == "EncryptedAssertion"); isOther ||
 			e.Tag == "Signature" && e.Parent() != assertion {
 			return refused
 		}
@@ -222,7 +227,8 @@ func (p ServiceProvider) checkResponse(response *etree.Element, isSigned bool) e
 	if err != nil || issued == nil || issued.After(p.Now.Add(p.ClockSkew)) {
 		return malformedResponse("its IssueInstant is missing or in the future")
 	}
-	if issuer := textOf(childOf(response, assertionNamespace, "Issuer")); p.Issuer != "" && issuer != "" && issuer != p.Issuer {
+	if issuer := textOf(childOf(response, assertionNamespace, "Issuer")); p.Issuer != "" && issuer != "" &&
+		issuer != p.Issuer {
 		return malformedResponse(fmt.Sprintf("its Issuer is %q", issuer))
 	}
 	reasons, err := statusReasons(response)
@@ -297,7 +303,8 @@ func (p ServiceProvider) checkConditions(assertion *etree.Element) error {
 			if !slices.ContainsFunc(audiences, func(e *etree.Element) bool { return textOf(e) == p.EntityID }) {
 				return malformedResponse(fmt.Sprintf("the assertion is for another audience than %q", p.EntityID))
 			}
-		case hasName(condition, assertionNamespace, "OneTimeUse"), hasName(condition, assertionNamespace, "ProxyRestriction"):
+		case hasName(condition, assertionNamespace, "OneTimeUse"), hasName(condition, assertionNamespace,
+			"ProxyRestriction"):
 		default:
 			return malformedResponse("the assertion has a condition that is not understood")
 		}
@@ -358,7 +365,8 @@ func (p ServiceProvider) checkAuthnStatements(assertion *etree.Element) (index s
 func readAttributes(assertion *etree.Element) (attributes []Attribute) {
 	for _, statement := range childrenOf(assertion, assertionNamespace, "AttributeStatement") {
 		for _, element := range childrenOf(statement, assertionNamespace, "Attribute") {
-			attribute := Attribute{Name: element.SelectAttrValue("Name", ""), NameFormat: element.SelectAttrValue("NameFormat", "")}
+			attribute := Attribute{Name: element.SelectAttrValue("Name", ""),
+				NameFormat: element.SelectAttrValue("NameFormat", "")}
 			attribute.FriendlyName = element.SelectAttrValue("FriendlyName", "")
 			for _, value := range childrenOf(element, assertionNamespace, "AttributeValue") {
 				attribute.Values = append(attribute.Values, textOf(value))

@@ -25,7 +25,8 @@ type Keyring struct {
 
 // ErrSealed is returned for a sealed value that no key of the ring decrypts, or that was sealed
 // for another purpose.
-var ErrSealed = errors.New("secure: cannot open the sealed value: its master key is not configured, or the value was changed")
+var ErrSealed = errors.New(
+	"secure: cannot open the sealed value: its master key is not configured, or the value was changed")
 
 const (
 	sealVersion = 1
@@ -38,11 +39,13 @@ func ParseKeyring(text Secret) (*Keyring, error) {
 	for entry := range strings.SplitSeq(text.Reveal(), ",") {
 		name, encoded, ok := strings.Cut(strings.TrimSpace(entry), ":")
 		if !ok || name == "" || len(name) > 255 {
-			return nil, errors.New("a master key has the form <key id>:<base64 of 32 bytes>; make one with: echo k1:$(openssl rand -base64 32)")
+			return nil, errors.New("a master key has the form <key id>:<base64 of 32 bytes>; make one with: echo " +
+				"k1:$(openssl rand -base64 32)")
 		}
 		key, err := base64.StdEncoding.DecodeString(encoded)
 		if err != nil || len(key) != 32 {
-			return nil, fmt.Errorf("the master key %q is not the base64 form of 32 bytes; make one with: openssl rand -base64 32", name)
+			return nil, fmt.Errorf(
+				"the master key %q is not the base64 form of 32 bytes; make one with: openssl rand -base64 32", name)
 		}
 		if _, twice := ring.keys[name]; twice {
 			return nil, fmt.Errorf("the master key id %q is given twice", name)
@@ -156,7 +159,8 @@ func (r *Keyring) KeyIDs() []string {
 
 // Only returns a keyring with one key of the ring, which must have it.
 func (r *Keyring) Only(keyID string) *Keyring {
-	return &Keyring{active: keyID, keys: map[string]cipher.AEAD{keyID: r.keys[keyID]}, roots: map[string][]byte{keyID: r.roots[keyID]}}
+	return &Keyring{active: keyID, keys: map[string]cipher.AEAD{keyID: r.keys[keyID]},
+		roots: map[string][]byte{keyID: r.roots[keyID]}}
 }
 
 // ActiveKeyPrefix returns the prefix of every value that is sealed under the active key. Any other value must

@@ -164,7 +164,8 @@ func (p *Passwords) runInPool(ctx context.Context, tenant id.ID, compute func() 
 func (p *Passwords) acquireWorker(ctx context.Context, tenant id.ID) error {
 	switch err := p.queue.Acquire(ctx, tenant); {
 	case errors.Is(err, fairqueue.ErrFull):
-		return apierr.Unavailable.Because("too many passwords are being checked at this moment; repeat the request later").
+		return apierr.Unavailable.Because(
+			"too many passwords are being checked at this moment; repeat the request later").
 			WithRetryAfter(time.Second)
 	case err != nil:
 		return errRequestEnded()
@@ -184,5 +185,6 @@ func (p *Passwords) releaseWorker(tenant id.ID, elapsed time.Duration) {
 }
 
 func errRequestEnded() error {
-	return apierr.Unavailable.Because("the request ended before its password could be checked").WithRetryAfter(time.Second)
+	return apierr.Unavailable.Because("the request ended before its password could be checked").
+		WithRetryAfter(time.Second)
 }

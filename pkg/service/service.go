@@ -79,7 +79,8 @@ type Service struct {
 
 // Open checks the configuration, opens the database, checks the master key against the sealed columns of the
 // service, and makes the HTTP application. The service has the name of its schema.
-func Open[K any](ctx context.Context, p *run.Process, cfg Config, database pg.Config, sealed []secure.SealedColumn[K]) (*Service, error) {
+func Open[K any](ctx context.Context, p *run.Process, cfg Config, database pg.Config,
+	sealed []secure.SealedColumn[K]) (*Service, error) {
 	common, err := cfg.Validate()
 	if err != nil {
 		return nil, err
@@ -93,7 +94,9 @@ func Open[K any](ctx context.Context, p *run.Process, cfg Config, database pg.Co
 	if err != nil {
 		return nil, err
 	}
-	if err := awaitMasterKey(ctx, p, database.Schema, func() error { return reseal.EnsureCanaries(ctx, db, keyring, sealed...) }); err != nil {
+	if err := awaitMasterKey(ctx, p, database.Schema, func() error {
+		return reseal.EnsureCanaries(ctx, db, keyring, sealed...)
+	}); err != nil {
 		return nil, err
 	}
 	s := &Service{Common: common, Keyring: keyring, DB: db, name: database.Schema, process: p}
@@ -133,12 +136,14 @@ func retry(ctx context.Context, p *run.Process, check, begins string, mends func
 // (pg.MayRecover) is an error.
 func openDatabase(ctx context.Context, p *run.Process, cfg pg.Config) (db *pg.DB, err error) {
 	check := "database " + cfg.Schema
-	if _, err = retry(ctx, p, check, "it is being connected to, and its schema migrated", pg.MayRecover, func() (err error) {
-		db, err = pg.Open(ctx, cfg)
-		return err
-	}, func(err error) {
-		slog.WarnContext(ctx, "the database cannot be reached, waiting for it", "schema", cfg.Schema, "error", err.Error())
-	}); err != nil {
+	if _, err = retry(ctx, p, check, "it is being connected to, and its schema migrated", pg.MayRecover,
+		func() (err error) {
+			db, err = pg.Open(ctx, cfg)
+			return err
+		}, func(err error) {
+			slog.WarnContext(ctx, "the database cannot be reached, waiting for it", "schema", cfg.Schema, "error",
+				err.Error())
+		}); err != nil {
 		return nil, err
 	}
 	probe := pg.NewWriteProbe(db)
@@ -204,7 +209,8 @@ type processConfig[P any] interface {
 func (c Config) Shared() Config { return c }
 
 // Main is the main function of a service in a process of its own. open wires the service.
-func Main[C processConfig[P], P, A any](name, about string, open func(context.Context, *run.Process, C, P) (*App[A], error)) {
+func Main[C processConfig[P], P, A any](name, about string,
+	open func(context.Context, *run.Process, C, P) (*App[A], error)) {
 	run.Main(name, about, env.Load[C], func(ctx context.Context, p *run.Process, cfg C) error {
 		return Run(ctx, p, cfg,
 			open)
@@ -236,10 +242,13 @@ func listen(p *run.Process, cfg Config, app *fiber.App) error {
 	if cfg.TLS.Certificate != "" || cfg.TLS.Key != "" {
 		own, err := certificate.Open(p, cfg.TLS.read)
 		if err != nil {
-			return errors.Join(fmt.Errorf("DOORWARD_INTERNAL_TLS_CERT and DOORWARD_INTERNAL_TLS_KEY: %w", err), listener.Close())
+			return errors.Join(fmt.Errorf("DOORWARD_INTERNAL_TLS_CERT and DOORWARD_INTERNAL_TLS_KEY: %w", err),
+				listener.Close())
 		}
 		listener = tls.NewListener(listener, &tls.Config{
-			MinVersion: tls.VersionTLS13, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return own.Current(), nil },
+			MinVersion: tls.VersionTLS13, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+				return own.Current(), nil
+			},
 		})
 	}
 	rest.Serve(p, "http", app, listener)

@@ -33,8 +33,16 @@ import (
 
 // Config is what every process reads.
 type Config struct {
-	LogLevel string `env:"DOORWARD_LOG_LEVEL" default:"info" help:"lowest level that is logged: debug, info, warn or error"`
-	Endpoint string `env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"address of an OTLP/HTTP collector; traces are recorded when it is set"`
+	LogLevel string `env:"DOORWARD_LOG_LEVEL" default:"info"`
+	Endpoint string `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
+}
+
+// Help has the help texts that are longer than a line.
+func (Config) Help() map[string]string {
+	return map[string]string{
+		"DOORWARD_LOG_LEVEL":          "lowest level that is logged: debug, info, warn or error",
+		"OTEL_EXPORTER_OTLP_ENDPOINT": "address of an OTLP/HTTP collector; traces are recorded when it is set",
+	}
 }
 
 // Telemetry has the metrics of one process, and ends its logs, traces and metrics.
@@ -52,7 +60,9 @@ func Start(ctx context.Context, process string, cfg Config, log io.Writer) (*Tel
 	}
 	slog.SetDefault(slog.New(Handler(log, level)).With("process", process))
 	otel.SetTextMapPropagator(propagation.TraceContext{})
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { slog.Warn("OpenTelemetry error", "error", err.Error()) }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		slog.Warn("OpenTelemetry error", "error", err.Error())
+	}))
 
 	t := &Telemetry{}
 	about := resource.NewSchemaless(attribute.String("service.name", serviceName(process)),
@@ -66,7 +76,8 @@ func Start(ctx context.Context, process string, cfg Config, log io.Writer) (*Tel
 	}
 
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "doorward_build_info", Help: "always 1; the labels say which version of the process runs",
 			ConstLabels: prometheus.Labels{"version": Version(), "goversion": runtime.Version()},

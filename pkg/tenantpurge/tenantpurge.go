@@ -1,6 +1,6 @@
 // Package tenantpurge deletes the rows of deleted tenants in the schema of a service
-// (docs/operations.md#a-tenant-is-deleted). Each service has its worker, which asks the directory service for the deleted
-// tenants.
+// (docs/operations.md#a-tenant-is-deleted). Each service has its worker, which asks the directory service for the
+// deleted tenants.
 package tenantpurge
 
 import (
@@ -21,28 +21,29 @@ const (
 	interval = time.Minute
 	// slice is how many rows one transaction deletes.
 	slice = 1000
-	// overlap is how long passes go on after a tenant is done, in PostgreSQL's form. What had begun before may write rows
-	// still: a handler of an event works a minute at most, a request less. What begins later finds the tenant done.
+	// overlap is how long passes go on after a tenant is done, in PostgreSQL's form. What had begun before may write
+	// rows still: a handler of an event works a minute at most, a request less. What begins later finds the tenant
+	// done.
 	overlap = "10 minutes"
 )
 
-// Kept are the tables whose rows stay: that of the tenants, which keeps keys and ids, and those of events, which are sent
-// still, and deleted by their age.
+// Kept are the tables whose rows stay: that of the tenants, which keeps keys and ids, and those of events, which are
+// sent still, and deleted by their age.
 var Kept = []string{"tenants", "outbox", "seen_events"}
 
 // Deleted returns the deleted tenants: directoryapi.API.DeletedTenants.
 type Deleted func(context.Context, directoryapi.Empty) (directoryapi.DeletedTenants, error)
 
-// Worker returns the worker that deletes the rows of deleted tenants until its ctx ends. After a kill the next pass goes
-// on.
+// Worker returns the worker that deletes the rows of deleted tenants until its ctx ends. After a kill the next pass
+// goes on.
 func Worker(db *pg.DB, deleted Deleted) func(context.Context) error {
 	return purge.Every(interval, "purge of deleted tenants failed, retrying", func(ctx context.Context) error {
 		return Purge(ctx, db, deleted)
 	})
 }
 
-// Purge does one pass. A tenant is done when a pass finds no row of it: then consumers skip its events (package outbox),
-// and only the passes of the next minutes look for rows of what had begun before (overlap).
+// Purge does one pass. A tenant is done when a pass finds no row of it: then consumers skip its events (package
+// outbox), and only the passes of the next minutes look for rows of what had begun before (overlap).
 func Purge(ctx context.Context, db *pg.DB, deleted Deleted) error {
 	all, err := deleted(ctx, directoryapi.Empty{})
 	if err != nil || len(all.IDs) == 0 {

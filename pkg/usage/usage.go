@@ -148,12 +148,12 @@ func (c *Counter) Flush(ctx context.Context) error {
 	return nil
 }
 
-// write adds counts to their rows in one statement. The order of the rows is that of all processes, so that two wait for
-// each other and do not deadlock.
+// write adds counts to their rows in one statement. The order of the rows is that of all processes, so that two wait
+// for each other and do not deadlock.
 func (c *Counter) write(ctx context.Context, counts map[count]int64) error {
 	keys := slices.SortedFunc(maps.Keys(counts), func(a, b count) int {
-		return cmp.Or(bytes.Compare(a.tenant[:], b.tenant[:]), cmp.Compare(a.span, b.span), cmp.Compare(a.startAt, b.startAt),
-			cmp.Compare(a.what, b.what))
+		return cmp.Or(bytes.Compare(a.tenant[:], b.tenant[:]), cmp.Compare(a.span, b.span),
+			cmp.Compare(a.startAt, b.startAt), cmp.Compare(a.what, b.what))
 	})
 	tenants, spans, whats := make([]id.ID, len(keys)), make([]string, len(keys)), make([]string, len(keys))
 	starts, ends, ns := make([]time.Time, len(keys)), make([]time.Time, len(keys)), make([]int64, len(keys))
@@ -176,8 +176,8 @@ func (c *Counter) Usage(ctx context.Context, in usageapi.Query) (usageapi.Report
 	return Read(ctx, c.db, in)
 }
 
-// Read returns what the service of a database has counted, the newest first. It returns apierr.ParameterInvalid for more
-// than usageapi.MaxCounts.
+// Read returns what the service of a database has counted, the newest first. It returns apierr.ParameterInvalid for
+// more than usageapi.MaxCounts.
 func Read(ctx context.Context, db pg.Querier, in usageapi.Query) (report usageapi.Report, err error) {
 	span, trunc := usageapi.Day, in.By
 	if in.By == usageapi.Hour {
@@ -188,12 +188,14 @@ func Read(ctx context.Context, db pg.Querier, in usageapi.Query) (report usageap
 			coalesce(sum(n) FILTER (WHERE what LIKE 'failed %'), 0)::bigint AS failed_logins,
 			coalesce(sum(n) FILTER (WHERE what = 'mail'), 0)::bigint AS mails,
 			coalesce(sum(n) FILTER (WHERE what = 'text'), 0)::bigint AS texts
-		FROM usage_counts WHERE ($1::uuid[] IS NULL OR tenant_id = ANY ($1)) AND span = $2 AND starts_at >= $3 AND starts_at < $4
+		FROM usage_counts WHERE ($1::uuid[] IS NULL OR tenant_id = ANY ($1)) AND span = $2 AND starts_at >= $3
+		AND starts_at < $4
 		GROUP BY 1, 2 ORDER BY 2 DESC, 1 LIMIT $6`,
 		pg.CustomPlan, in.Tenants, span, in.From, in.Until, trunc, usageapi.MaxCounts+1)
 	if err == nil && len(report.Counts) > usageapi.MaxCounts {
-		return usageapi.Report{}, apierr.ParameterInvalid.Because("this is more than %d rows; ask for one tenant, for fewer days, or by "+
-			"month", usageapi.MaxCounts)
+		return usageapi.Report{}, apierr.ParameterInvalid.Because(
+			"this is more than %d rows; ask for one tenant, for fewer days, or by "+
+				"month", usageapi.MaxCounts)
 	}
 	return report, err
 }

@@ -27,6 +27,8 @@ func Changes(t testing.TB, ask cache.Source) (reported func(of ...id.ID) (change
 	})
 	return func(of ...id.ID) (changed, gap bool) {
 		page := after()
-		return slices.ContainsFunc(page.Changed, func(changed id.ID) bool { return slices.Contains(of, changed) }), page.Gap
+		return slices.ContainsFunc(page.Changed, func(changed id.ID) bool {
+			return slices.Contains(of, changed)
+		}), page.Gap
 	}
 }

@@ -54,7 +54,8 @@ func (s *server) checkPassword(ctx context.Context, c Check) CheckResult {
 	}
 	result := checkResult(ctx, err)
 	if result.Result == "ERROR" {
-		slog.WarnContext(ctx, "checking a password at the directory server failed", "code", result.Code, "error", err.Error())
+		slog.WarnContext(ctx, "checking a password at the directory server failed", "code", result.Code, "error",
+			err.Error())
 	}
 	return result
 }

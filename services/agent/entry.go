@@ -15,8 +15,8 @@ import (
 // accountAttributes are the LDAP attributes that are requested of accounts.
 func (s Settings) accountAttributes() []string {
 	a := s.Accounts
-	return s.requestedAttributes(a.EmailRDN, a.GivenNameRDN, a.MiddleNameRDN, a.SurnameRDN, a.UsernameRDN, a.PasswordRDN,
-		"userAccountControl", "pwdAccountLockedTime", "nsAccountLock")
+	return s.requestedAttributes(a.EmailRDN, a.GivenNameRDN, a.MiddleNameRDN, a.SurnameRDN, a.UsernameRDN,
+		a.PasswordRDN, "userAccountControl", "pwdAccountLockedTime", "nsAccountLock")
 }
 
 // groupAttributes are the LDAP attributes that are requested of groups.
@@ -58,7 +58,8 @@ var (
 	// bcryptHash and iteratedHash are formats that Doorward imports unchanged
 	// (docs/interface/accounts.md#password-hashes).
 	bcryptHash   = regexp.MustCompile(`^\$2[abxy]\$\d\d\$[./A-Za-z0-9]{53}$`)
-	iteratedHash = regexp.MustCompile(`^\$[a-z]+2\$(MD5|SHA-1|SHA-256|SHA-384|SHA-512)\$\d+\$[A-Za-z0-9+/=]*\$[A-Za-z0-9+/=]+$`)
+	iteratedHash = regexp.MustCompile(
+		`^\$[a-z]+2\$(MD5|SHA-1|SHA-256|SHA-384|SHA-512)\$\d+\$[A-Za-z0-9+/=]*\$[A-Za-z0-9+/=]+$`)
 	// schemeHash is a value of userPassword with its scheme in braces (RFC 2307).
 	schemeHash = regexp.MustCompile(`^\{([A-Za-z0-9]+)\}(.+)$`)
 	// unsaltedSchemes are the algorithms of hashes without salt, by their scheme.
@@ -102,7 +103,8 @@ const (
 // server.
 func isDisabled(entry *ldap.Entry) bool {
 	control, _ := strconv.ParseInt(entry.GetEqualFoldAttributeValue("userAccountControl"), 10, 64)
-	return control&accountDisabled != 0 || entry.GetEqualFoldAttributeValue("pwdAccountLockedTime") == lockedPermanently ||
+	return control&accountDisabled != 0 ||
+		entry.GetEqualFoldAttributeValue("pwdAccountLockedTime") == lockedPermanently ||
 		strings.EqualFold(entry.GetEqualFoldAttributeValue("nsAccountLock"), "true")
 }
 

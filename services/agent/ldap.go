@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// dialTimeout is less than checkTimeout, so that the reason of a failed check tells an unreachable server from a slow
-	// one.
+	// dialTimeout is less than checkTimeout, so that the reason of a failed check tells an unreachable server from a
+	// slow one.
 	dialTimeout = 3 * time.Second
 	// searchTimeout bounds one page of a search.
 	searchTimeout = 60 * time.Second
@@ -153,7 +153,8 @@ func (s *server) bindAs(ctx context.Context, dn, password string) error {
 		if result == nil {
 			return err
 		}
-		policy, ok := ldap.FindControl(result.Controls, ldap.ControlTypeBeheraPasswordPolicy).(*ldap.ControlBeheraPasswordPolicy)
+		policy, ok := ldap.FindControl(result.Controls,
+			ldap.ControlTypeBeheraPasswordPolicy).(*ldap.ControlBeheraPasswordPolicy)
 		switch {
 		case ok && err != nil:
 			return passwordPolicyError(policy.Error, err)
@@ -264,5 +265,7 @@ func (s *server) isReferralAllowed(address string) bool {
 	if strings.EqualFold(address, s.address()) {
 		return true
 	}
-	return slices.ContainsFunc(s.cfg.ReferralHosts, func(listed string) bool { return strings.EqualFold(listed, address) })
+	return slices.ContainsFunc(s.cfg.ReferralHosts, func(listed string) bool {
+		return strings.EqualFold(listed, address)
+	})
 }

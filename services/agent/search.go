@@ -26,7 +26,8 @@ func (s *server) searchEntries(
 }
 
 // searchEntriesAt is searchEntries at one server. depth is the number of referrals that led there.
-func (s *server) searchEntriesAt(ctx context.Context, address, base, filter string, attributes []string, visit func(*ldap.Entry) error,
+func (s *server) searchEntriesAt(ctx context.Context, address, base, filter string, attributes []string,
+	visit func(*ldap.Entry) error,
 	depth int) error {
 	conn, err := s.dialAsAgent(ctx, address)
 	if err != nil {
@@ -40,8 +41,8 @@ func (s *server) searchEntriesAt(ctx context.Context, address, base, filter stri
 			return err
 		}
 		setTimeout(ctx, conn, searchTimeout)
-		result, err := conn.Search(ldap.NewSearchRequest(base, ldap.ScopeWholeSubtree, ldap.NeverDerefAliases, 0, 0, false,
-			filter, attributes,
+		result, err := conn.Search(ldap.NewSearchRequest(base, ldap.ScopeWholeSubtree, ldap.NeverDerefAliases, 0, 0,
+			false, filter, attributes,
 			[]ldap.Control{paging}))
 		if ldap.IsErrorWithCode(err, ldap.LDAPResultReferral) {
 			return fmt.Errorf("search %s: %w", base, errReferral)
@@ -66,7 +67,8 @@ func (s *server) searchEntriesAt(ctx context.Context, address, base, filter stri
 
 // followReferrals continues a search at the servers of its referrals, where the configuration has
 // referralMode follow and the server is allowed.
-func (s *server) followReferrals(ctx context.Context, referrals []string, filter string, attributes []string, visit func(*ldap.Entry) error,
+func (s *server) followReferrals(ctx context.Context, referrals []string, filter string, attributes []string,
+	visit func(*ldap.Entry) error,
 	depth int) error {
 	if s.settings.ReferralMode != "follow" {
 		return nil
@@ -201,7 +203,8 @@ func (s Settings) idFilter(e entryID) string {
 		return filter.String() + ")"
 	}
 	h := hex.EncodeToString(e[:])
-	return "(|(" + entryUUID + "=" + e.String() + ")(" + nsUniqueID + "=" + h[:8] + "-" + h[8:16] + "-" + h[16:24] + "-" + h[24:] + "))"
+	unique := h[:8] + "-" + h[8:16] + "-" + h[16:24] + "-" + h[24:]
+	return "(|(" + entryUUID + "=" + e.String() + ")(" + nsUniqueID + "=" + unique + "))"
 }
 
 // idAttributes are the attributes that idOf reads.

@@ -103,7 +103,8 @@ func (s *health) recordSync(m *syncState, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	s.status.Accounts, s.status.Groups, s.status.Sent, s.status.Searches = len(m.accounts), len(m.groups), m.sent, m.searches
+	s.status.Accounts, s.status.Groups, s.status.Sent, s.status.Searches = len(m.accounts), len(m.groups), m.sent,
+		m.searches
 	if err == nil {
 		s.status.SyncedAt = &now
 	}

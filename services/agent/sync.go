@@ -47,8 +47,8 @@ func newSyncState(s *server, d *Doorward) *syncState {
 
 // errNoAccounts ends a sync that finds no account at all. Doorward would hold it, too, but does not
 // know why nothing was found.
-var errNoAccounts = errors.New("the search found no account; see that baseDn, accountConfig and the rights of agentUserDn are right. " +
-	"Nothing was removed")
+var errNoAccounts = errors.New("the search found no account; see that baseDn, accountConfig and the rights of " +
+	"agentUserDn are right. Nothing was removed")
 
 // pageSender collects entries and sends them page by page, while the next page is being read.
 type pageSender struct {
@@ -383,7 +383,8 @@ func (m *syncState) sendDeletions(ctx context.Context, sender *pageSender) error
 		if m.byName[name] == e {
 			delete(m.byName, name)
 		}
-		if sender.page.DeletedAccounts = append(sender.page.DeletedAccounts, e.String()); len(sender.page.DeletedAccounts) >= maxAccounts {
+		if sender.page.DeletedAccounts = append(sender.page.DeletedAccounts,
+			e.String()); len(sender.page.DeletedAccounts) >= maxAccounts {
 			sender.flush()
 		}
 	}
@@ -392,11 +393,13 @@ func (m *syncState) sendDeletions(ctx context.Context, sender *pageSender) error
 			continue
 		}
 		delete(m.groups, e)
-		if sender.page.DeletedGroups = append(sender.page.DeletedGroups, e.String()); len(sender.page.DeletedGroups) >= maxAccounts {
+		if sender.page.DeletedGroups = append(sender.page.DeletedGroups,
+			e.String()); len(sender.page.DeletedGroups) >= maxAccounts {
 			sender.flush()
 		}
 	}
-	// A renamed entry can match the filters newly without a changed change attribute: only a full sync finds that entry.
+	// A renamed entry can match the filters newly without a changed change attribute: only a full sync finds that
+	// entry.
 	if len(accounts) > len(m.accounts) || len(groups) > len(m.groups) {
 		m.fullSyncAt = time.Time{}
 	}

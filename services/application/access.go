@@ -48,7 +48,8 @@ func (s *Service) checkAccessInOrder(
 	access, err := s.checkAccess(ctx, in, searched)
 	if errors.Is(err, apierr.TokenAccountUnreachable) && !in.Organization.IsZero() {
 		err = apierr.TokenAccountUnreachable.Because(
-			"the account is no longer in the organization that the login named, or the application no longer reaches that")
+			"the account is no longer in the organization that the login named, or the application no longer reaches " +
+				"that")
 	}
 	known := err == nil || errors.Is(err, apierr.TokenStoreDisabled) || errors.Is(err, apierr.TokenAccountUnreachable)
 	if known && order.Status != directoryapi.Enabled {

@@ -20,7 +20,8 @@ func (s *Service) AccountLister(kind store.OwnerKind) func(context.Context, id.R
 		if err != nil {
 			return list.Page[directoryapi.Account]{}, err
 		}
-		return s.directories.ListAccounts(ctx, directoryapi.ListAccounts{Tenant: owner.Tenant, Stores: stores, Query: query})
+		return s.directories.ListAccounts(ctx,
+			directoryapi.ListAccounts{Tenant: owner.Tenant, Stores: stores, Query: query})
 	}
 }
 

@@ -122,8 +122,8 @@ func requireAbsoluteURL(in field.Link, name string) error {
 func (s *Service) ParseReference(in field.Link, name string, kinds ...string) (href.Ref, error) {
 	ref, ok := s.base.Parse(in.Value.Href)
 	if !ok || !slices.Contains(kinds, ref.Kind) {
-		return ref, apierr.Reference.Because("%s must be an href of the form %s/%s/{id}, as answers have it; it is %q", name,
-			s.base, field.Or(kinds), in.Value.Href)
+		return ref, apierr.Reference.Because("%s must be an href of the form %s/%s/{id}, as answers have it; it is %q",
+			name, s.base, field.Or(kinds), in.Value.Href)
 	}
 	return ref, nil
 }

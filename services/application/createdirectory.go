@@ -157,7 +157,8 @@ func (s *Service) deleteUnusedDirectory(ctx context.Context, directory directory
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteDirectoryTimeout)
 	defer cancel()
 	if _, err := s.directories.DeleteDirectory(ctx, directory); err != nil && !errors.Is(err, apierr.NotFound) {
-		slog.ErrorContext(ctx, "removal of a directory without its owner failed", "directory", directory.ID.String(), "error",
+		slog.ErrorContext(ctx, "removal of a directory without its owner failed", "directory", directory.ID.String(),
+			"error",
 			err.Error())
 	}
 }

@@ -122,7 +122,8 @@ func (s *Service) explain(ctx context.Context, application directoryapi.Ref, c c
 	}
 	e := Explanation{Login: c.login}
 	if order.Status != directoryapi.Enabled {
-		err = apierr.NoSuchAccount.Because("the application is disabled; the attempt itself answers as for an unknown login")
+		err = apierr.NoSuchAccount.Because(
+			"the application is disabled; the attempt itself answers as for an unknown login")
 	} else if order, err = s.narrowLoginOrder(ctx, application, order, c.where); err == nil {
 		err = s.explainPassword(ctx, &e, application, order)
 		if err == nil || apierr.IsOneOf(err, refusalsBeforePassword) {
@@ -177,7 +178,8 @@ func (s *Service) explainPassword(ctx context.Context, e *Explanation, applicati
 
 // explainThrottle explains the counters of failed logins. It returns the error of the limit that refuses the attempt,
 // else the refusal by the account stores.
-func (s *Service) explainThrottle(ctx context.Context, e *Explanation, application directoryapi.Ref, refusal error) error {
+func (s *Service) explainThrottle(ctx context.Context, e *Explanation, application directoryapi.Ref,
+	refusal error) error {
 	a := s.throttle.NewAttempt(ctx, application, e.Login)
 	counters, err := s.store.LoginCounters(ctx, application.Tenant, a.Pair)
 	if err != nil {
@@ -212,7 +214,8 @@ func consultedStores(order store.LoginOrder, found directoryapi.ExplainedLogin) 
 		accountStore := mapped.Store()
 		details, exists := named[accountStore]
 		stores[i] = ConsultedStore{
-			MappedStore: mapped, Name: details.Name, Status: details.Status, Provider: details.ProviderID, Outcome: NoAccount,
+			MappedStore: mapped, Name: details.Name, Status: details.Status, Provider: details.ProviderID,
+			Outcome: NoAccount,
 		}
 		switch {
 		case accountStore.ID.IsZero():

@@ -30,12 +30,14 @@ type failedLogin struct {
 	code        int
 }
 
-// noteFailure hands a failed login to the worker, which writes its line of the audit log and its row. The login does not
-// wait for that: its time must not tell whether the login name has an account (user enumeration), and a login that a
-// limit refuses must stay cheap.
-func (s *Service) noteFailure(ctx context.Context, application directoryapi.Ref, login string, a throttle.Attempt, err error) {
+// noteFailure hands a failed login to the worker, which writes its line of the audit log and its row. The login does
+// not wait for that: its time must not tell whether the login name has an account (user enumeration), and a login that
+// a limit refuses must stay cheap.
+func (s *Service) noteFailure(ctx context.Context, application directoryapi.Ref, login string, a throttle.Attempt,
+	err error) {
 	f := failedLogin{
-		ctx: context.WithoutCancel(ctx), application: application, login: login, attempt: a, at: s.now(), code: apierr.From(err).Code,
+		ctx: context.WithoutCancel(ctx), application: application, login: login, attempt: a, at: s.now(),
+		code: apierr.From(err).Code,
 	}
 	select {
 	case s.failures <- f:
@@ -115,7 +117,8 @@ func (s *Service) accountOf(f failedLogin) (directoryapi.Account, error) {
 func (f failedLogin) audit(found directoryapi.Account) {
 	attrs := []slog.Attr{slog.Int("code", f.code)}
 	if !found.ID.IsZero() {
-		attrs = append(attrs, slog.String("account", found.ID.String()), slog.String("directory", found.DirectoryID.String()))
+		attrs = append(attrs, slog.String("account", found.ID.String()),
+			slog.String("directory", found.DirectoryID.String()))
 	}
 	if f.attempt.RefusedBy != "" {
 		attrs = append(attrs, slog.String("limit", f.attempt.RefusedBy),

@@ -21,7 +21,8 @@ func (s *Service) GroupLister(kind store.OwnerKind) func(context.Context, id.Ref
 		if err != nil {
 			return list.Page[directoryapi.Group]{}, err
 		}
-		return s.directories.ListGroups(ctx, directoryapi.ListGroups{Tenant: owner.Tenant, Stores: stores, Query: query})
+		return s.directories.ListGroups(ctx,
+			directoryapi.ListGroups{Tenant: owner.Tenant, Stores: stores, Query: query})
 	}
 }
 
@@ -43,7 +44,8 @@ func (s *Service) GroupCreator(kind store.OwnerKind) func(context.Context, id.Re
 			return directoryapi.Group{}, err
 		}
 		g, err := s.directories.CreateGroup(
-			ctx, directoryapi.CreateGroup{Tenant: owner.Tenant, ID: id.New(s.now()), Directory: found.directory.ID, Group: in},
+			ctx, directoryapi.CreateGroup{Tenant: owner.Tenant, ID: id.New(s.now()), Directory: found.directory.ID,
+				Group: in},
 		)
 		if errors.Is(err, apierr.NotFound) {
 			err = rule.deletedError()

@@ -13,7 +13,8 @@ var EventSources = []string{"directory"}
 // Handlers returns the handlers of events of other services (event consumers).
 func (s *Service) Handlers() []events.Handler {
 	return []events.Handler{
-		events.On(s.DirectoryDeleted), events.On(s.GroupDeleted), events.On(s.AccountDeleted), events.On(s.AccountsDeleted),
+		events.On(s.DirectoryDeleted), events.On(s.GroupDeleted), events.On(s.AccountDeleted),
+		events.On(s.AccountsDeleted),
 	}
 }
 
@@ -30,15 +31,21 @@ func (s *Service) DirectoryDeleted(ctx context.Context, e events.Envelope, event
 
 // AccountDeleted deletes the failed logins of a deleted account.
 func (s *Service) AccountDeleted(ctx context.Context, e events.Envelope, event events.AccountDeleted) error {
-	return events.Once(ctx, s.store.Tx, e, func(tx *store.Tx) error { return tx.ForgetFailedLogins(ctx, event.Tenant, event.Account) })
+	return events.Once(ctx, s.store.Tx, e, func(tx *store.Tx) error {
+		return tx.ForgetFailedLogins(ctx, event.Tenant, event.Account)
+	})
 }
 
 // GroupDeleted deletes the mappings of a deleted group.
 func (s *Service) GroupDeleted(ctx context.Context, e events.Envelope, event events.GroupDeleted) error {
-	return events.Once(ctx, s.store.Tx, e, func(tx *store.Tx) error { return deleteStoreMappings(ctx, tx, event.Tenant, event.Group) })
+	return events.Once(ctx, s.store.Tx, e, func(tx *store.Tx) error {
+		return deleteStoreMappings(ctx, tx, event.Tenant, event.Group)
+	})
 }
 
 // AccountsDeleted deletes the failed logins of many deleted accounts.
 func (s *Service) AccountsDeleted(ctx context.Context, e events.Envelope, event events.AccountsDeleted) error {
-	return events.Once(ctx, s.store.Tx, e, func(tx *store.Tx) error { return tx.ForgetFailedLogins(ctx, event.Tenant, event.Accounts...) })
+	return events.Once(ctx, s.store.Tx, e, func(tx *store.Tx) error {
+		return tx.ForgetFailedLogins(ctx, event.Tenant, event.Accounts...)
+	})
 }

@@ -149,7 +149,8 @@ func (s *Service) CheckReset(ctx context.Context, in applicationapi.ResetToken) 
 func (s *Service) ResetPassword(ctx context.Context,
 	in applicationapi.ResetPassword) (directoryapi.PasswordReset, error) {
 	return s.ConsumePasswordReset(
-		ctx, id.Ref{Tenant: in.Tenant, ID: in.Application}, in.Token, NewPassword{Password: field.Some(in.Password.Reveal())},
+		ctx, id.Ref{Tenant: in.Tenant, ID: in.Application}, in.Token,
+		NewPassword{Password: field.Some(in.Password.Reveal())},
 	)
 }
 

@@ -14,6 +14,7 @@ func (s *Service) LiftLockout(ctx context.Context, ref directoryapi.Ref) error {
 	if err != nil {
 		return err
 	}
-	names := []string{s.throttle.LoginHash(ref.Tenant, account.Username), s.throttle.LoginHash(ref.Tenant, account.Email)}
+	names := []string{s.throttle.LoginHash(ref.Tenant, account.Username),
+		s.throttle.LoginHash(ref.Tenant, account.Email)}
 	return s.store.Tx(ctx, func(tx *store.Tx) error { return tx.ResetFailures(ctx, ref.Tenant, names, s.now()) })
 }

@@ -116,7 +116,8 @@ func (s *Service) Login(ctx context.Context, in applicationapi.Login) (applicati
 
 // login logs an account in by its password, and writes the audit log.
 func (s *Service) login(
-	ctx context.Context, application directoryapi.Ref, where directoryapi.StoreName, login string, password secure.Secret,
+	ctx context.Context, application directoryapi.Ref, where directoryapi.StoreName, login string,
+	password secure.Secret,
 ) (applicationapi.LoggedIn, error) {
 	a := s.throttle.NewAttempt(ctx, application, login)
 	logged, err := s.checkLogin(ctx, &a, application, where, login, password)
@@ -160,8 +161,8 @@ func (s *Service) checkLogin(
 	err = s.throttle.RecordOutcome(ctx, a, err)
 	if anonymous && apierr.IsOneOf(err, apierr.AgentFailures) {
 		// The error codes of agents are for clients with an API key: to others they reveal that the account exists.
-		err = apierr.Unavailable.Because("the agent of a directory does not answer; repeat the request later").WithRetryAfter(
-			agentRetryAfter)
+		err = apierr.Unavailable.Because("the agent of a directory does not answer; repeat the request later").
+			WithRetryAfter(agentRetryAfter)
 	}
 	if err != nil {
 		return applicationapi.LoggedIn{}, err

@@ -233,7 +233,8 @@ func checkSingleProvider(ctx context.Context, tx *store.Tx, owner mappingOwner, 
 	}
 	taken, err := tx.HasSocialMapping(ctx, m)
 	if err == nil && taken {
-		err = owner.socialMapped.Because("the %s has a directory of the provider %q already", owner.noun, *m.SocialProvider)
+		err = owner.socialMapped.Because("the %s has a directory of the provider %q already", owner.noun,
+			*m.SocialProvider)
 	}
 	return err
 }
@@ -246,7 +247,8 @@ func insertMapping(ctx context.Context, tx *store.Tx, m store.Mapping, in Mappin
 		return m, err
 	}
 	m.ListIndex = count
-	m.IsDefaultAccountStore, m.IsDefaultGroupStore = in.IsDefaultAccountStore.Or(false), in.IsDefaultGroupStore.Or(false)
+	m.IsDefaultAccountStore, m.IsDefaultGroupStore = in.IsDefaultAccountStore.Or(false),
+		in.IsDefaultGroupStore.Or(false)
 	if err := tx.ClearOtherDefaults(ctx, m); err != nil {
 		return m, err
 	}
@@ -330,7 +332,9 @@ func (s *Service) MappingDeleter(kind store.OwnerKind) func(context.Context, id.
 		if err := s.checkConsoleMapping(ctx, found); err != nil {
 			return err
 		}
-		return s.withLockedMapping(ctx, found, func(tx *store.Tx, m store.Mapping) error { return tx.DeleteMapping(ctx, m) })
+		return s.withLockedMapping(ctx, found, func(tx *store.Tx, m store.Mapping) error {
+			return tx.DeleteMapping(ctx, m)
+		})
 	}
 }
 
@@ -346,7 +350,8 @@ func (s *Service) checkConsoleMapping(ctx context.Context, m store.Mapping) erro
 	}
 	d, err := s.directories.Directory(ctx, directoryapi.Ref{Tenant: m.TenantID, ID: m.StoreID})
 	if err == nil && d.Builtin {
-		err = apierr.BadRequest.Because("the administrators directory stays an account store of the console application")
+		err = apierr.BadRequest.Because(
+			"the administrators directory stays an account store of the console application")
 	}
 	return err
 }

@@ -37,7 +37,8 @@ type defaultStoreRule struct {
 
 var applicationOwner = mappingOwner{
 	kind: store.ApplicationKind, noun: "application",
-	alreadyMapped: apierr.AlreadyMapped, directoryTaken: apierr.DirectoryTaken, socialMapped: apierr.DirectoryTypeMapped,
+	alreadyMapped: apierr.AlreadyMapped, directoryTaken: apierr.DirectoryTaken,
+	socialMapped:       apierr.DirectoryTypeMapped,
 	mirrorAccountStore: apierr.MirrorAccountStore, mirrorGroupAsStore: apierr.MirrorGroupAsStore,
 	mirrorGroupStore: apierr.MirrorGroupStore, groupAsGroupStore: apierr.GroupAsGroupStore,
 	accounts: defaultStoreRule{store.ForAccounts, apierr.NoAccountStore, apierr.AccountStoreDisabled,
@@ -96,7 +97,8 @@ func (o mappingOwner) checkDefaultFlags(at accountStore, in MappingChange) error
 	isGroup, isMirror := at.isGroup(), at.isMirror()
 	switch forAccounts, forGroups := in.IsDefaultAccountStore.Or(false), in.IsDefaultGroupStore.Or(false); {
 	case forAccounts && isMirror && isGroup:
-		return o.mirrorGroupAsStore.Because("a group of a mirror directory cannot be the default account store of an %s",
+		return o.mirrorGroupAsStore.Because(
+			"a group of a mirror directory cannot be the default account store of an %s",
 			o.noun)
 	case forAccounts && isMirror:
 		return o.mirrorAccountStore.Because("a mirror directory cannot be the default account store of an %s", o.noun)

@@ -60,7 +60,8 @@ func (s *Service) CreateOrganization(
 ) (store.Organization, error) {
 	now := s.now()
 	o := store.Organization{
-		TenantID: tenant, ID: id.New(now), Status: directoryapi.Enabled, AccountLinkingPolicyID: id.New(now), CreatedAt: now,
+		TenantID: tenant, ID: id.New(now), Status: directoryapi.Enabled, AccountLinkingPolicyID: id.New(now),
+		CreatedAt:  now,
 		ModifiedAt: now,
 	}
 	if err := applyOrganization(&o, in, true); err != nil {

@@ -58,7 +58,8 @@ func (s *Service) loginStoresOf(
 	}
 	order, err := s.loginOrder(ctx, application, where)
 	switch {
-	case errors.Is(err, apierr.NoStores), errors.Is(err, apierr.OrgNoStores), errors.Is(err, apierr.OrganizationDisabled):
+	case errors.Is(err, apierr.NoStores), errors.Is(err, apierr.OrgNoStores),
+		errors.Is(err, apierr.OrganizationDisabled):
 		return nil, nil
 	case errors.Is(err, apierr.NotMapped):
 		return nil, apierr.From(err).Saying("The account store does not belong to the application.")

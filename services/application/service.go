@@ -39,7 +39,8 @@ type Service struct {
 // New returns the service. base is the address with which hrefs begin.
 func New(s *store.Store, directories directoryapi.API, base href.Base, now func() time.Time, cfg Config) *Service {
 	return &Service{
-		store: s, directories: directories, base: base, now: now, cfg: cfg, throttle: throttle.New(s, now, cfg.Throttle),
+		store: s, directories: directories, base: base, now: now, cfg: cfg,
+		throttle: throttle.New(s, now, cfg.Throttle),
 		missing:  newMissingUserAddress(),
 		failures: make(chan failedLogin, maxPendingFailures),
 	}

@@ -58,8 +58,9 @@ func (s *Service) SignUp(ctx context.Context, in applicationapi.SignUp) (applica
 // insertFirstMapping maps the first directory of an application, as its default account store.
 func (s *Service) insertFirstMapping(ctx context.Context, tx *store.Tx, a applicationapi.Application, mapping,
 	directory id.ID) error {
-	return tx.InsertMapping(ctx, s.newDefaultMapping(store.ApplicationKind, id.Ref{Tenant: a.TenantID, ID: a.ID}, mapping,
-		directory))
+	return tx.InsertMapping(ctx,
+		s.newDefaultMapping(store.ApplicationKind, id.Ref{Tenant: a.TenantID, ID: a.ID}, mapping,
+			directory))
 }
 
 // findSignedUp returns the applications that SignUp has created, or apierr.NotFound.

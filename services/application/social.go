@@ -61,11 +61,13 @@ func (s *Service) providerDirectory(ctx context.Context,
 	switch {
 	case i < 0 && !order.NamedOrganization.IsZero():
 		return order, directoryapi.Store{}, apierr.OrgDirectoryTypeUnmapped.Because(
-			"no directory of the provider %q is mapped to the organization; %s", in.Login.Provider, mappedProviders(order),
+			"no directory of the provider %q is mapped to the organization; %s", in.Login.Provider,
+			mappedProviders(order),
 		)
 	case i < 0:
 		return order, directoryapi.Store{}, apierr.DirectoryTypeUnavailable.Because(
-			"no directory of the provider %q is mapped to the application; %s", in.Login.Provider, mappedProviders(order),
+			"no directory of the provider %q is mapped to the application; %s", in.Login.Provider,
+			mappedProviders(order),
 		)
 	}
 	at := order.Mapped[i].Store()

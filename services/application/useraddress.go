@@ -63,13 +63,15 @@ func (s *Service) noteMissingUserAddress(ctx context.Context, application direct
 	if !s.missing.isDue(application.ID, now) {
 		return
 	}
-	slog.WarnContext(ctx, "logins of an application do not name the address of the user; failed logins are counted for "+
-		"the application", "application", application.ID.String())
+	slog.WarnContext(ctx,
+		"logins of an application do not name the address of the user; failed logins are counted for "+
+			"the application", "application", application.ID.String())
 	err := s.store.Tx(ctx, func(tx *store.Tx) error {
 		return tx.RecordMissingUserAddress(ctx, application.Tenant, application.ID, now)
 	})
 	if err != nil {
-		slog.WarnContext(ctx, "recording an application whose logins do not name the address of the user failed", "error",
+		slog.WarnContext(ctx, "recording an application whose logins do not name the address of the user failed",
+			"error",
 			err.Error())
 	}
 }

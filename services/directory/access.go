@@ -56,7 +56,8 @@ type storeMembership struct {
 
 // storeMembership returns how the account stores contain an account. Groups matter only where the
 // directory of the account is not among the stores: then the access depends on them, too.
-func (s *Service) storeMembership(ctx context.Context, a *directoryapi.Access, stores []directoryapi.Store) (storeMembership, error) {
+func (s *Service) storeMembership(ctx context.Context, a *directoryapi.Access,
+	stores []directoryapi.Store) (storeMembership, error) {
 	directories, groups := splitStores(stores)
 	if slices.Contains(directories, a.DirectoryID) {
 		return storeMembership{true, true}, nil

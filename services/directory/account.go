@@ -123,7 +123,8 @@ func (s *Service) CreateAccount(ctx context.Context, in directoryapi.CreateAccou
 	now := s.now()
 	account := directoryapi.Account{
 		TenantID: in.Tenant, ID: in.ID, DirectoryID: in.Directory, Status: directoryapi.Enabled,
-		EmailVerificationStatus: directoryapi.Unverified, PasswordModifiedAt: initialPasswordModifiedAt(now), CreatedAt: now,
+		EmailVerificationStatus: directoryapi.Unverified, PasswordModifiedAt: initialPasswordModifiedAt(now),
+		CreatedAt:  now,
 		ModifiedAt: now,
 	}
 	refusal := ApplyAccount(&account, in.Account, policy, true)

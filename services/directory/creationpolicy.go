@@ -51,11 +51,13 @@ func (s *Service) UpdateCreationPolicy(ctx context.Context, directory id.Ref,
 		status(&p.VerificationSuccessEmailStatus, in.VerificationSuccessEmailStatus, "verificationSuccessEmailStatus")
 		status(&p.WelcomeEmailStatus, in.WelcomeEmailStatus, "welcomeEmailStatus")
 		if in.EmailDomainWhitelist.Present {
-			p.EmailDomainWhitelist, err = maildomain.List("emailDomainWhitelist", in.EmailDomainWhitelist.Or([]string{}))
+			p.EmailDomainWhitelist, err = maildomain.List("emailDomainWhitelist",
+				in.EmailDomainWhitelist.Or([]string{}))
 			errs.Add(err)
 		}
 		if in.EmailDomainBlacklist.Present {
-			p.EmailDomainBlacklist, err = maildomain.List("emailDomainBlacklist", in.EmailDomainBlacklist.Or([]string{}))
+			p.EmailDomainBlacklist, err = maildomain.List("emailDomainBlacklist",
+				in.EmailDomainBlacklist.Or([]string{}))
 			errs.Add(err)
 		}
 		if in.RegistrationCustomData.Present {
@@ -101,7 +103,8 @@ func checkRegistrationData(p store.CreationPolicy, data customdata.Document) err
 	for _, key := range data.Keys() {
 		if !slices.Contains(p.RegistrationCustomData, key) {
 			return apierr.UnknownProperty.
-				Because("customData.%s is not among registrationCustomData of the directory's account creation policy", key).
+				Because("customData.%s is not among registrationCustomData of the directory's account creation policy",
+					key).
 				Saying("customData.%s is not a field of a registration.", key)
 		}
 	}

@@ -140,7 +140,8 @@ func (s *Service) UpdateDirectory(ctx context.Context, at id.Ref, in NewDirector
 		return tx.UpdateDirectory(ctx, before, d)
 	})
 	if errors.Is(err, apierr.Exists) {
-		err = apierr.Exists.Because("a directory with the name %q exists", d.Name).Saying("A directory of that name exists.")
+		err = apierr.Exists.Because("a directory with the name %q exists", d.Name).Saying(
+			"A directory of that name exists.")
 	}
 	return d, err
 }
@@ -174,7 +175,8 @@ func (s *Service) DeleteDirectory(ctx context.Context, in directoryapi.Ref) (dir
 		return err
 	})
 	if err != nil {
-		slog.WarnContext(ctx, "deletion of the accounts of a deleted directory failed, leaving them to the purge", "error",
+		slog.WarnContext(ctx, "deletion of the accounts of a deleted directory failed, leaving them to the purge",
+			"error",
 			err.Error())
 	}
 	return directoryapi.Empty{}, nil

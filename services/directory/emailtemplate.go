@@ -62,7 +62,8 @@ func (s *Service) Template(ctx context.Context, at id.Ref) (directoryapi.EmailTe
 // there is one.
 func (s *Service) Templates(workflow directoryapi.Workflow) func(context.Context, id.Ref,
 	list.Query) (list.Page[directoryapi.EmailTemplate], error) {
-	return func(ctx context.Context, directory id.Ref, query list.Query) (list.Page[directoryapi.EmailTemplate], error) {
+	return func(ctx context.Context, directory id.Ref, query list.Query) (list.Page[directoryapi.EmailTemplate],
+		error) {
 		parent, err := s.Directory(ctx, directory)
 		if err != nil {
 			return list.Page[directoryapi.EmailTemplate]{}, err
@@ -194,7 +195,8 @@ func (s *Service) applyDefaultModel(t *directoryapi.EmailTemplate, in TemplateCh
 			s.defaultLinkBaseURL(*t), checkLink)
 		return err
 	case model.LinkBaseURL.Given():
-		return apierr.UnusedProperty.Because("a template of the workflow %s has no link, and so no defaultModel", t.Workflow)
+		return apierr.UnusedProperty.Because("a template of the workflow %s has no link, and so no defaultModel",
+			t.Workflow)
 	}
 	return nil
 }
@@ -251,7 +253,8 @@ func checkLink(name, text string) error {
 		})
 	if refused {
 		return apierr.Format.Because(
-			"%s is not an absolute URL that can stand in a mail, such as https://example.com/verify or myapp://verify", name)
+			"%s is not an absolute URL that can stand in a mail, such as https://example.com/verify or myapp://verify",
+			name)
 	}
 	return nil
 }
@@ -278,8 +281,8 @@ func checkMacros(t directoryapi.EmailTemplate) error {
 		hasLink := slices.ContainsFunc(names, func(name string) bool { return slices.Contains(linkMacros, name) })
 		if body.sent && needsLink && !hasLink {
 			return apierr.TemplateWithoutLink.Because(
-				"%s, which is sent as %s, has none of the macros $!{url}, $!{sptoken} and $!{sptokenNameValuePair}", body.name,
-				t.MimeType)
+				"%s, which is sent as %s, has none of the macros $!{url}, $!{sptoken} and $!{sptokenNameValuePair}",
+				body.name, t.MimeType)
 		}
 	}
 	return nil

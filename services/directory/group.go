@@ -81,7 +81,8 @@ func (s *Service) CreateGroup(ctx context.Context, in directoryapi.CreateGroup) 
 			return err
 		}
 		if d.Mirror() {
-			return apierr.MirrorReadOnly.Because("the directory %q is a mirror; its groups are made in its source", d.Name)
+			return apierr.MirrorReadOnly.Because("the directory %q is a mirror; its groups are made in its source",
+				d.Name)
 		}
 		if err := ApplyGroup(&g, in.Group, true); err != nil {
 			return err

@@ -73,7 +73,8 @@ func (s *Service) Authenticate(ctx context.Context, in directoryapi.Authenticate
 }
 
 // verifyPassword compares the password with the hash: a wait for a worker and the hash, which are a span.
-func (s *Service) verifyPassword(ctx context.Context, in directoryapi.Authenticate, found store.Candidate) (match, stale bool, err error) {
+func (s *Service) verifyPassword(ctx context.Context, in directoryapi.Authenticate,
+	found store.Candidate) (match, stale bool, err error) {
 	ctx, span := telemetry.Span(ctx, "password.verify")
 	defer span.End()
 	return s.passwords.Verify(ctx, in.Tenant, found.PasswordHash, in.Password)

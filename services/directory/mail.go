@@ -54,7 +54,8 @@ func (s *Service) Mail(ctx context.Context, in directoryapi.MailOf) (directoryap
 		"account.customData."); err != nil {
 		return mail, err
 	}
-	mail.DirectoryData, err = customDataValues(ctx, s.CustomData().Directories, at, texts, "account.directory.customData.")
+	mail.DirectoryData, err = customDataValues(ctx, s.CustomData().Directories, at, texts,
+		"account.directory.customData.")
 	return mail, err
 }
 

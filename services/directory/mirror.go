@@ -34,7 +34,8 @@ func refuseMirror(ctx context.Context, tx *store.Tx, tenant, directory id.ID, wh
 // mirroredPropertyError is the error for a change of a property that a mirror directory copies
 // from its source.
 func mirroredPropertyError(name string) error {
-	return apierr.MirroredProperty.Because("%s is copied from the directory that this one mirrors; change it there", name)
+	return apierr.MirroredProperty.Because("%s is copied from the directory that this one mirrors; change it there",
+		name)
 }
 
 // UnusedMember is the error for a member that the type of a provider does not have.

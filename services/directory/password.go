@@ -33,7 +33,8 @@ func (s *Service) firstPassword(ctx context.Context, in directoryapi.CreateAccou
 			return "", err
 		}
 		if hash, err = pwhash.ParseImported(in.Account.Password.Value, s.Alias()); err != nil {
-			return "", apierr.Format.Because("password is in an invalid format; it is no hash that can be imported: %s", err).
+			return "", apierr.Format.Because("password is in an invalid format; it is no hash that can be imported: %s",
+				err).
 				Saying("The imported password is in an invalid format.")
 		}
 		return hash, nil
@@ -124,7 +125,8 @@ func (s *Service) checkNewPassword(ctx context.Context, tenant, directory id.ID,
 // requirePassword returns apierr.Required for a password that is missing, null, empty or blank.
 func requirePassword(password field.Text) error {
 	if strings.TrimSpace(password.Or("")) == "" {
-		return explainRequired(apierr.Required.Because("password is required; it cannot be null, empty or blank"), "password")
+		return explainRequired(apierr.Required.Because("password is required; it cannot be null, empty or blank"),
+			"password")
 	}
 	return nil
 }

@@ -35,7 +35,8 @@ func (s *Service) UpdatePasswordPolicy(ctx context.Context, directory id.Ref,
 	return s.changePasswordPolicy(ctx, directory, func(p *store.PasswordPolicy) error {
 		var errs field.Errors
 		errs.Int(&p.ResetTokenTTL, in.ResetTokenTTL, "resetTokenTtl", 1, maxResetTokenTTL)
-		errs.Enum(&p.ResetEmailStatus, in.ResetEmailStatus, "resetEmailStatus", directoryapi.Enabled, directoryapi.Disabled)
+		errs.Enum(&p.ResetEmailStatus, in.ResetEmailStatus, "resetEmailStatus", directoryapi.Enabled,
+			directoryapi.Disabled)
 		errs.Enum(
 			&p.ResetSuccessEmailStatus, in.ResetSuccessEmailStatus, "resetSuccessEmailStatus", directoryapi.Enabled,
 			directoryapi.Disabled,

@@ -18,7 +18,8 @@ func (s *Service) ParseReference(in field.Link, name, kind string) (id.ID, error
 	}
 	ref, ok := s.base.Parse(in.Value.Href)
 	if ref.Kind != kind {
-		return id.ID{}, apierr.Reference.Because("%s must be an href of the form %s/%s/{id}, as answers have it; it is %q",
+		return id.ID{}, apierr.Reference.Because(
+			"%s must be an href of the form %s/%s/{id}, as answers have it; it is %q",
 			name, s.base,
 			kind, in.Value.Href)
 	}

@@ -99,7 +99,8 @@ func (s *Service) requestReset(
 		}
 		return tx.Emit(ctx, events.PasswordResetRequested{
 			Tenant: in.Tenant, Account: found.ID, Directory: found.DirectoryID, Application: in.Application,
-			Token: s.ring.Seal(token, events.MailTokenPurpose(found.ID)), Existing: workflow == directoryapi.ExistingAccount,
+			Token:    s.ring.Seal(token, events.MailTokenPurpose(found.ID)),
+			Existing: workflow == directoryapi.ExistingAccount,
 		})
 	})
 	if errors.Is(err, apierr.NotFound) {
@@ -222,40 +223,41 @@ func (s *Service) ResetPassword(ctx context.Context,
 	if requirePassword(in.Password) != nil {
 		return verified.PasswordReset, errResetWithoutPassword
 	}
-	err = s.changePassword(ctx, verified.Account, in.Password, func(tx *store.Tx, password store.NewPassword) (err error) {
-		if verified.Account, err = tx.LockAccount(ctx, in.Tenant, verified.Account.ID); err != nil {
-			return err
-		}
-		used, err := tx.ConsumeReset(ctx, in.Tenant, verified.digest, s.now())
-		if err != nil {
-			return err
-		}
-		if err := deleteProvisionedLinkOfUnverified(ctx, tx, verified.Account); err != nil {
-			return err
-		}
-		proved := used.Mailed && !HasVerifiedEmail(verified.Account)
-		if err := s.setPassword(ctx, tx, &verified.Account, password, used.Mailed); err != nil {
-			return err
-		}
-		if proved {
-			if err := tx.Emit(ctx, events.AccountVerified{
-				Tenant: in.Tenant, Account: verified.Account.ID, Directory: verified.Account.DirectoryID,
-			}); err != nil {
+	err = s.changePassword(ctx, verified.Account, in.Password,
+		func(tx *store.Tx, password store.NewPassword) (err error) {
+			if verified.Account, err = tx.LockAccount(ctx, in.Tenant, verified.Account.ID); err != nil {
 				return err
 			}
-		}
-		err = tx.Emit(ctx, events.PasswordChanged{
-			Tenant: in.Tenant, Account: verified.Account.ID, By: events.PasswordByReset,
-			ModifiedAt: verified.Account.ModifiedAt,
+			used, err := tx.ConsumeReset(ctx, in.Tenant, verified.digest, s.now())
+			if err != nil {
+				return err
+			}
+			if err := deleteProvisionedLinkOfUnverified(ctx, tx, verified.Account); err != nil {
+				return err
+			}
+			proved := used.Mailed && !HasVerifiedEmail(verified.Account)
+			if err := s.setPassword(ctx, tx, &verified.Account, password, used.Mailed); err != nil {
+				return err
+			}
+			if proved {
+				if err := tx.Emit(ctx, events.AccountVerified{
+					Tenant: in.Tenant, Account: verified.Account.ID, Directory: verified.Account.DirectoryID,
+				}); err != nil {
+					return err
+				}
+			}
+			err = tx.Emit(ctx, events.PasswordChanged{
+				Tenant: in.Tenant, Account: verified.Account.ID, By: events.PasswordByReset,
+				ModifiedAt: verified.Account.ModifiedAt,
+			})
+			if err != nil || !mailed {
+				return err
+			}
+			return tx.Emit(ctx, events.PasswordReset{
+				Tenant: in.Tenant, Account: verified.Account.ID, Directory: verified.Account.DirectoryID,
+				Application: used.ApplicationID,
+			})
 		})
-		if err != nil || !mailed {
-			return err
-		}
-		return tx.Emit(ctx, events.PasswordReset{
-			Tenant: in.Tenant, Account: verified.Account.ID, Directory: verified.Account.DirectoryID,
-			Application: used.ApplicationID,
-		})
-	})
 	if errors.Is(err, apierr.NotFound) {
 		err = errInvalidResetToken // used or deleted meanwhile
 	}

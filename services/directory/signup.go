@@ -144,7 +144,8 @@ func (s *Service) signUpMail(ctx context.Context, in directoryapi.MailOf) (direc
 		return directoryapi.Mail{}, err
 	}
 	mail := directoryapi.Mail{
-		Account: directoryapi.Account{TenantID: in.Tenant, ID: in.Account, Username: pending.Email, Email: pending.Email,
+		Account: directoryapi.Account{TenantID: in.Tenant, ID: in.Account, Username: pending.Email,
+			Email:     pending.Email,
 			GivenName: pending.GivenName, Surname: pending.Surname},
 		Template: directoryapi.EmailTemplate{
 			TenantID: in.Tenant, Workflow: directoryapi.SigningUp, Unchanged: true,
@@ -186,7 +187,8 @@ func (s *Service) SignUp(ctx context.Context, in directoryapi.SignUp) (directory
 	}
 	now := s.now()
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {
-		tenant := directoryapi.Tenant{ID: in.Tenant, Key: in.Key, Name: cmp.Or(in.Name, in.Key), Status: directoryapi.Enabled, CreatedAt: now,
+		tenant := directoryapi.Tenant{ID: in.Tenant, Key: in.Key, Name: cmp.Or(in.Name, in.Key),
+			Status: directoryapi.Enabled, CreatedAt: now,
 			ModifiedAt: now}
 		if err := tx.InsertTenant(ctx, tenant); err != nil {
 			return err

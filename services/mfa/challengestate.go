@@ -12,8 +12,8 @@ import (
 // (docs/interface/multi-factor.md#challenge-transitions). States without a line are final.
 var transitions = map[string][]string{
 	store.Created: {store.WaitingForProvider, store.Success, store.Failed, store.Expired, store.Error},
-	store.WaitingForProvider: {store.WaitingForValidation, store.Undelivered, store.Success, store.Failed, store.Expired,
-		store.Error},
+	store.WaitingForProvider: {store.WaitingForValidation, store.Undelivered, store.Success, store.Failed,
+		store.Expired, store.Error},
 	store.WaitingForValidation: {store.Success, store.Failed, store.Expired, store.Error},
 	store.Failed:               {store.Success, store.Failed, store.Expired, store.Error},
 }
@@ -30,10 +30,11 @@ type SMSState string
 
 // The delivery states of a text message, in their order.
 const (
-	SMSAccepted   SMSState = store.WaitingForProvider   // the SMS provider has accepted the message
-	SMSDelivered  SMSState = store.WaitingForValidation // the SMS provider has confirmed the delivery
-	SMSFailed     SMSState = store.Undelivered          // the SMS provider could not deliver the message
-	SMSUnsendable SMSState = store.Error                // the message could not be sent, for a reason of this deployment
+	SMSAccepted  SMSState = store.WaitingForProvider   // the SMS provider has accepted the message
+	SMSDelivered SMSState = store.WaitingForValidation // the SMS provider has confirmed the delivery
+	SMSFailed    SMSState = store.Undelivered          // the SMS provider could not deliver the message
+	// the message could not be sent, for a reason of this deployment
+	SMSUnsendable SMSState = store.Error
 )
 
 // UpdateSMSState sets the state of a challenge to the delivery state of its text message.

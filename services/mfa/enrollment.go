@@ -82,7 +82,8 @@ func (s *Service) EnrollFactor(ctx context.Context, in mfaapi.EnrollFactor) (mfa
 		return out, err
 	}
 	if f.Type == store.Authenticator {
-		out.Secret, out.KeyURI, out.QRImage = f.Secret, f.KeyURI, secure.Secret(base64.StdEncoding.EncodeToString(f.Image))
+		out.Secret, out.KeyURI, out.QRImage = f.Secret, f.KeyURI,
+			secure.Secret(base64.StdEncoding.EncodeToString(f.Image))
 	}
 	if !login.Hosted {
 		login.Factor, login.Challenge = f.ID, f.ChallengeID
@@ -127,7 +128,8 @@ func (s *Service) verifyApplicationState(ctx context.Context, tenant, applicatio
 	case errors.Is(err, apierr.NotFound):
 		err = apierr.Reference.Because("the factor of the state is gone")
 	case errors.Is(err, apierr.Forbidden):
-		err = apierr.CodeExpired.Because("another factor of the account was verified since the first step; log in again")
+		err = apierr.CodeExpired.Because(
+			"another factor of the account was verified since the first step; log in again")
 	}
 	return login, err
 }
@@ -151,7 +153,8 @@ func (s *Service) ChallengeFactor(ctx context.Context, in mfaapi.ChallengeFactor
 	}
 	var c store.Challenge
 	if in.Code != "" && !login.Challenge.IsZero() {
-		c, err = s.AnswerChallenge(ctx, id.Ref{Tenant: in.Tenant, ID: login.Challenge}, Answer{Code: field.Some(in.Code)})
+		c, err = s.AnswerChallenge(ctx, id.Ref{Tenant: in.Tenant, ID: login.Challenge},
+			Answer{Code: field.Some(in.Code)})
 	} else {
 		var body NewChallenge
 		if in.Code != "" && f.Type == store.Authenticator {

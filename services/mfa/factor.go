@@ -61,7 +61,8 @@ type NewFactor struct {
 	Secret        secretText                   `json:"secret"` // of an authenticator that another service has enrolled
 	Verified      field.Text                   `json:"verificationStatus"`
 	WithChallenge bool                         `json:"-"` // the query asks for a challenge
-	ByUser        bool                         `json:"-"` // the user enrolls the factor, not the tenant with its API key
+	// the user enrolls the factor, not the tenant with its API key
+	ByUser bool `json:"-"`
 }
 
 // secretText is a secret in a body.

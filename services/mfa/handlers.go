@@ -19,7 +19,8 @@ var Sources = []string{"directory", "notification"}
 // text messages.
 func (s *Service) Handlers() []events.Handler {
 	return []events.Handler{
-		events.On(s.accountDeleted), events.On(s.accountsDeleted), events.On(s.directoryDeleted), events.On(s.smsReported),
+		events.On(s.accountDeleted), events.On(s.accountsDeleted), events.On(s.directoryDeleted),
+		events.On(s.smsReported),
 	}
 }
 

@@ -109,7 +109,8 @@ func (s *Service) countMessage(ctx context.Context, tx *store.Tx, f store.Factor
 		{counter, "of this tenant", tenantMessages},
 	}
 	if network := caller.From(ctx).Network(); counter == "enrollments" && network.IsValid() {
-		limits = slices.Insert(limits, 1, messageLimit{counter + "/address/" + network.String(), "for users of this address",
+		limits = slices.Insert(limits, 1, messageLimit{counter + "/address/" + network.String(),
+			"for users of this address",
 			s.cfg.EnrollAddressMessages})
 	}
 	for _, limit := range limits {
@@ -118,7 +119,8 @@ func (s *Service) countMessage(ctx context.Context, tx *store.Tx, f store.Factor
 			return fmt.Errorf("count a message: %w", err)
 		}
 		if count.Count > limit.max {
-			return apierr.TooMany.Because("the limit of %d messages %s within an hour is reached", limit.max, limit.name).
+			return apierr.TooMany.Because("the limit of %d messages %s within an hour is reached", limit.max,
+				limit.name).
 				WithRetryAfter(count.EndsAt.Sub(now))
 		}
 	}
@@ -131,8 +133,8 @@ func (s *Service) countMessage(ctx context.Context, tx *store.Tx, f store.Factor
 func (s *Service) checkEnrollmentLimit(ctx context.Context, tx *store.Tx, f store.Factor) error {
 	factors, phones, err := tx.CountEnrolled(ctx, f.TenantID, f.AccountID)
 	if err == nil && (factors >= maxEnrolled || f.Type == store.SMS && phones >= maxEnrolled) {
-		err = apierr.Forbidden.Because("the account has %d factors and %d phones; a user enrolls none beyond %d", factors,
-			phones, maxEnrolled).
+		err = apierr.Forbidden.Because("the account has %d factors and %d phones; a user enrolls none beyond %d",
+			factors, phones, maxEnrolled).
 			Saying("This account has too many second factors. Please contact support.")
 	}
 	return err

@@ -79,10 +79,11 @@ func (s *Service) signState(tenant id.ID, login loginState) secure.Secret {
 // text, and apierr.CodeExpired for a state that has expired or whose account has a new
 // password since the first step: whoever passed that step may have stolen the old password.
 func (s *Service) verifyState(ctx context.Context, tenant id.ID, state secure.Secret) (loginState, error) {
-	_, claims, err := secure.ParseJWT(state.Reveal(), func(header map[string]any, _ secure.Claims) (secure.Secret, error) {
-		keyID, _ := header["kid"].(string)
-		return s.ring.Derived(keyID, statePurpose(tenant))
-	})
+	_, claims, err := secure.ParseJWT(state.Reveal(),
+		func(header map[string]any, _ secure.Claims) (secure.Secret, error) {
+			keyID, _ := header["kid"].(string)
+			return s.ring.Derived(keyID, statePurpose(tenant))
+		})
 	foreign := apierr.Reference.Because("the state is not one that this tenant's login has returned")
 	if err != nil {
 		return loginState{}, foreign
@@ -100,7 +101,8 @@ func (s *Service) verifyState(ctx context.Context, tenant id.ID, state secure.Se
 	}
 	account, err := s.directory.Account(ctx, id.Ref{Tenant: tenant, ID: login.Account})
 	if errors.Is(err, apierr.NotFound) || err == nil && login.PasswordSetAt != passwordSetAt(account) {
-		return loginState{}, apierr.CodeExpired.Because("the account has another password since the first step; log in again")
+		return loginState{}, apierr.CodeExpired.Because(
+			"the account has another password since the first step; log in again")
 	}
 	return login, err
 }

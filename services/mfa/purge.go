@@ -61,7 +61,9 @@ func (s *Service) repeatRemovals(ctx context.Context, before time.Time) error {
 			if err := s.removeAccounts(ctx, tenant, removed); err != nil {
 				return err
 			}
-			if err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.DeleteRemovals(ctx, tenant, removed) }); err != nil {
+			if err := s.store.Tx(ctx, func(tx *store.Tx) error {
+				return tx.DeleteRemovals(ctx, tenant, removed)
+			}); err != nil {
 				return err
 			}
 		}

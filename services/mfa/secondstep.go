@@ -117,7 +117,8 @@ func (s *Service) challengeSelectable(ctx context.Context, tx *store.Tx, login l
 			}
 			login.Challenge = c.ID
 		}
-		shown := mfaapi.Factor{Type: strings.ToLower(f.Type), Hint: factorHint(*f), State: s.signState(f.TenantID, login)}
+		shown := mfaapi.Factor{Type: strings.ToLower(f.Type), Hint: factorHint(*f),
+			State: s.signState(f.TenantID, login)}
 		if out.Action == mfaapi.Challenge {
 			out.State, shown.State = shown.State, ""
 		}
@@ -146,7 +147,8 @@ func (s *Service) VerifySecondStep(ctx context.Context, in mfaapi.VerifySecondSt
 	if in.State == "" {
 		ref, ok := s.base.Parse(in.Challenge.Href)
 		if !ok || ref.Kind != "challenges" {
-			return mfaapi.CompletedLogin{}, apierr.Reference.Because("challenge: there is nothing at %q", in.Challenge.Href)
+			return mfaapi.CompletedLogin{},
+				apierr.Reference.Because("challenge: there is nothing at %q", in.Challenge.Href)
 		}
 		c, err := s.verifyLoginChallenge(ctx, id.Ref{Tenant: in.Tenant, ID: ref.ID}, in.Code)
 		return mfaapi.CompletedLogin{Account: c.AccountID}, err

@@ -57,7 +57,8 @@ func readTOTPSecret(text secure.Secret) (secure.Secret, error) {
 	secret := strings.TrimRight(strings.ToUpper(strings.Join(strings.Fields(text.Reveal()), "")), "=")
 	bytes, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(secret)
 	if err != nil || len(bytes) < minSecretLength || len(bytes) > maxSecretLength {
-		return "", apierr.Format.Because("secret must be the Base32 form of %d to %d bytes", minSecretLength, maxSecretLength)
+		return "", apierr.Format.Because("secret must be the Base32 form of %d to %d bytes", minSecretLength,
+			maxSecretLength)
 	}
 	return secure.Secret(secret), nil
 }

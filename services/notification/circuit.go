@@ -117,12 +117,14 @@ func (s *Service) recordSuccess(ctx context.Context, v store.SMTPServer) {
 		return
 	}
 	if err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.CloseCircuit(ctx, v) }); err != nil {
-		slog.WarnContext(ctx, "recording a success of a tenant's mail server failed", "smtpServer", v.ID.String(), "error",
+		slog.WarnContext(ctx, "recording a success of a tenant's mail server failed", "smtpServer", v.ID.String(),
+			"error",
 			err.Error())
 		return
 	}
 	if v.OpenedAt != nil {
-		slog.InfoContext(ctx, "circuit breaker of a tenant's mail server closed", "tenant", v.TenantID.String(), "smtpServer",
+		slog.InfoContext(ctx, "circuit breaker of a tenant's mail server closed", "tenant", v.TenantID.String(),
+			"smtpServer",
 			v.ID.String())
 	}
 }
@@ -142,7 +144,8 @@ func (s *Service) recordFailure(ctx context.Context, v store.SMTPServer, failure
 		})
 	})
 	if err != nil {
-		slog.WarnContext(ctx, "recording a failure of a tenant's mail server failed", "smtpServer", v.ID.String(), "error",
+		slog.WarnContext(ctx, "recording a failure of a tenant's mail server failed", "smtpServer", v.ID.String(),
+			"error",
 			err.Error())
 		return
 	}

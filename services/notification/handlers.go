@@ -21,8 +21,8 @@ func (s *Service) Handlers() []events.Handler {
 	return []events.Handler{
 		events.On(s.accountRegistered), events.On(s.accountVerified), events.On(s.verificationRequested),
 		events.On(s.passwordResetRequested), events.On(s.passwordReset), events.On(s.challengeCreated),
-		events.On(s.signUpRequested), events.On(s.factorChanged), events.On(s.accountDeleted), events.On(s.accountsDeleted),
-		events.On(s.sessionEnded), events.On(s.adminKeyCreated),
+		events.On(s.signUpRequested), events.On(s.factorChanged), events.On(s.accountDeleted),
+		events.On(s.accountsDeleted), events.On(s.sessionEnded), events.On(s.adminKeyCreated),
 	}
 }
 
@@ -141,8 +141,8 @@ func (s *Service) enqueue(ctx context.Context, e events.Envelope, c *channel, de
 	telemetry.InjectTrace(ctx, propagation.MapCarrier(origin))
 	err := events.Once(ctx, s.store.Tx, e, func(tx *store.Tx) error {
 		for _, d := range deliveries {
-			d.TenantID, d.ID, d.EventID, d.Kind, d.RequestID, d.Trace, d.CreatedAt = e.Tenant, id.New(now), e.ID, c.kind,
-				e.RequestID, origin, now
+			d.TenantID, d.ID, d.EventID, d.Kind, d.RequestID, d.Trace, d.CreatedAt = e.Tenant, id.New(now), e.ID,
+				c.kind, e.RequestID, origin, now
 			d.Language = e.Language
 			if err := tx.InsertDelivery(ctx, d); err != nil {
 				return err

@@ -137,9 +137,8 @@ const maxMailAddress = 512 - len("RCPT TO:\r\n")
 func parseMailAddress(email string) (*mail.Address, error) {
 	address := &mail.Address{Address: asciiAddress(email)}
 	if !mailAddressPattern.MatchString(address.Address) || len(address.String()) > maxMailAddress {
-		return nil, errors.New("SMTP cannot carry the email address: a quote, a backslash, an angle bracket or a control " +
-			"character in it, " +
-			"a domain that is no host name, or too long")
+		return nil, errors.New("SMTP cannot carry the email address: a quote, a backslash, an angle bracket or a " +
+			"control character in it, a domain that is no host name, or too long")
 	}
 	return address, nil
 }

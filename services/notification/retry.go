@@ -111,15 +111,16 @@ func (s *Service) recordOutcome(ctx context.Context, c *channel, d store.Deliver
 			s.countUsage(d, result)
 			break
 		}
-		slog.WarnContext(ctx, "recording a delivery failed, retrying", "delivery", d.ID.String(), "result", result, "error",
+		slog.WarnContext(ctx, "recording a delivery failed, retrying", "delivery", d.ID.String(), "result", result,
+			"error",
 			err.Error())
 		if sleep(ctx, min(100*time.Millisecond<<min(failures, 10), 5*time.Second)) != nil {
 			break
 		}
 	}
 	// The log line must not have an email address, a telephone number, a token or a code.
-	slog.Log(ctx, logLevel(result, outcome), c.name+" "+string(result), "delivery", d.ID.String(), "workflow", c.workflow(d),
-		"account", d.AccountID.String(), "failures", d.Failures, "error", d.LastError)
+	slog.Log(ctx, logLevel(result, outcome), c.name+" "+string(result), "delivery", d.ID.String(), "workflow",
+		c.workflow(d), "account", d.AccountID.String(), "failures", d.Failures, "error", d.LastError)
 	return result
 }
 

@@ -69,7 +69,8 @@ func sanitizeUsername(username, email string) string {
 // sanitized as the name of a person is.
 func sanitizeCustomData(value string) string {
 	text := sanitizeLine(value)
-	if strings.ContainsFunc(text, unicode.IsSpace) || strings.ContainsAny(text, ":/\\") || linkPattern.MatchString(text) ||
+	if strings.ContainsFunc(text, unicode.IsSpace) || strings.ContainsAny(text, ":/\\") ||
+		linkPattern.MatchString(text) ||
 		containsHost(text) {
 		return sanitizeName(text)
 	}

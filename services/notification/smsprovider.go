@@ -38,7 +38,8 @@ var errSMSProviderAddress = errors.New("not of the form https://host[:port] (htt
 // Plain HTTP is allowed to this machine, and to any host if plainHTTP is true.
 func ParseSMSProviderAddress(text string, plainHTTP bool) (string, error) {
 	address, err := url.Parse(text)
-	if err != nil || address.Hostname() == "" || address.User != nil || address.RawQuery != "" || address.Fragment != "" ||
+	if err != nil || address.Hostname() == "" || address.User != nil || address.RawQuery != "" ||
+		address.Fragment != "" ||
 		strings.Trim(address.Path, "/") != "" {
 		return "", errSMSProviderAddress
 	}
@@ -96,7 +97,8 @@ func (c *smsProviderClient) send(ctx context.Context, to, text, receiptURL strin
 		form.Set("StatusCallback", receiptURL)
 	}
 	connected := false
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected = true }})
+	ctx = httptrace.WithClientTrace(ctx,
+		&httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected = true }})
 	address := c.provider.Address + "/2010-04-01/Accounts/" + url.PathEscape(c.provider.Account) + "/Messages.json"
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(form.Encode()))
 	if err != nil {

@@ -137,7 +137,9 @@ func (c *smtpClient) login(session *smtp.Client) error {
 }
 
 func hasWord(list, word string) bool {
-	return slices.ContainsFunc(strings.Fields(list), func(offered string) bool { return strings.EqualFold(offered, word) })
+	return slices.ContainsFunc(strings.Fields(list), func(offered string) bool {
+		return strings.EqualFold(offered, word)
+	})
 }
 
 // heloName is the name for EHLO (RFC 5321, section 4.1.1.1): the configured one, else the host of the base

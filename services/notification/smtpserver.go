@@ -196,7 +196,8 @@ func readSecurity(in field.Text) (*string, error) {
 
 // hostName matches a host name in ASCII. It allows the underscore, which the standards do not
 // and some networks use.
-var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?)*\.?$`)
+var hostName = regexp.MustCompile(
+	`^[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?)*\.?$`)
 
 // readHost validates the host of a server: a host name or an IP address.
 func readHost(in field.Text) (string, error) {
@@ -257,12 +258,12 @@ func (s *Service) testConnection(ctx context.Context, server MailServer) error {
 		return apierr.SMTPCredentials.Because("%s:%d did not accept the username and the password, "+
 			"or offers no login by PLAIN, LOGIN, CRAM-MD5 or SCRAM-SHA-256", server.Host, server.Port)
 	case errors.Is(err, errTLS):
-		return apierr.SMTPProtocol.Because("no encrypted connection to %s:%d could be made: securityProtocol is to be tls "+
-			"where the "+
-			"server offers STARTTLS, ssl where it speaks TLS from the first byte, and its certificate must be valid for "+
-			"the host; "+
-			"without encryption no password is sent", server.Host, server.Port)
+		return apierr.SMTPProtocol.Because(
+			"no encrypted connection to %s:%d could be made: securityProtocol is to be tls where the server offers "+
+				"STARTTLS, ssl where it speaks TLS from the first byte, and its certificate must be valid for the "+
+				"host; without encryption no password is sent", server.Host, server.Port)
 	}
-	return apierr.SMTPUnreachable.Because("no mail server answered at %s:%d within %s; its address must be a public one",
+	return apierr.SMTPUnreachable.Because(
+		"no mail server answered at %s:%d within %s; its address must be a public one",
 		server.Host, server.Port, testTimeout)
 }

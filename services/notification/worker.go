@@ -202,9 +202,12 @@ func (s *Service) keepLease(ctx context.Context, d store.Delivery) (release func
 	go func() {
 		defer close(ended)
 		for sleep(ctx, s.cfg.LeaseTime/3) == nil {
-			err := s.store.Tx(ctx, func(tx *store.Tx) error { return tx.RenewLease(ctx, d, s.now().Add(s.cfg.LeaseTime)) })
+			err := s.store.Tx(ctx, func(tx *store.Tx) error {
+				return tx.RenewLease(ctx, d, s.now().Add(s.cfg.LeaseTime))
+			})
 			if err != nil && ctx.Err() == nil {
-				slog.WarnContext(ctx, "renewal of a delivery's lease failed, retrying", "delivery", d.ID.String(), "error",
+				slog.WarnContext(ctx, "renewal of a delivery's lease failed, retrying", "delivery", d.ID.String(),
+					"error",
 					err.Error())
 			}
 		}

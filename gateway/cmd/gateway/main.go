@@ -7,6 +7,7 @@ import (
 )
 
 func main() {
-	run.Main("gateway", "is the address that clients see: it admits requests and forwards each to the service that owns its path",
+	run.Main("gateway",
+		"is the address that clients see: it admits requests and forwards each to the service that owns its path",
 		app.FromEnv, app.Run)
 }

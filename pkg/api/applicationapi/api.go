@@ -111,14 +111,16 @@ type API interface {
 
 // Application is a program whose users log in by Doorward.
 type Application struct {
-	TenantID               id.ID     `json:"tenantId"`
-	ID                     id.ID     `json:"id"`
-	Name                   string    `json:"name"`
-	Description            *string   `json:"description"`
-	Status                 string    `json:"status"`
-	Builtin                bool      `json:"builtin"`             // the console, which cannot be deleted
-	DNSLabel               string    `json:"dnsLabel,omitempty"`  // names its Client API; empty for the console, which has none
-	CreatedBy              string    `json:"createdBy,omitempty"` // id of the API key of the request; empty for applications of SignUp
+	TenantID    id.ID   `json:"tenantId"`
+	ID          id.ID   `json:"id"`
+	Name        string  `json:"name"`
+	Description *string `json:"description"`
+	Status      string  `json:"status"`
+	Builtin     bool    `json:"builtin"` // the console, which cannot be deleted
+	// names its Client API; empty for the console, which has none
+	DNSLabel string `json:"dnsLabel,omitempty"`
+	// id of the API key of the request; empty for applications of SignUp
+	CreatedBy              string    `json:"createdBy,omitempty"`
 	AuthorizedCallbackURIs []string  `json:"authorizedCallbackUris" db:"authorized_callback_uris"`
 	AuthorizedOriginURIs   []string  `json:"authorizedOriginUris" db:"authorized_origin_uris"`
 	HomeURL                *string   `json:"homeUrl" db:"home_url"`        // nil: see Home
@@ -216,8 +218,8 @@ type CompleteLogin struct {
 	// AccountStore and NameKey restrict the login as those of Login do.
 	AccountStore href.Link `json:"accountStore,omitzero"`
 	NameKey      string    `json:"nameKey,omitempty"`
-	// IsLogin says that the login begins here, at a provider, so that it is counted: a session that is used again, and an
-	// assertion of a login, are none.
+	// IsLogin says that the login begins here, at a provider, so that it is counted: a session that is used again, and
+	// an assertion of a login, are none.
 	IsLogin bool `json:"isLogin,omitempty"`
 }
 

@@ -75,7 +75,8 @@ type LoginTarget struct {
 	Application  id.ID     `json:"application"`
 	AccountStore href.Link `json:"accountStore,omitzero"` // a directory, group or organization
 	NameKey      string    `json:"nameKey,omitempty"`     // of an organization
-	Brief        bool      `json:"brief,omitempty"`       // LoginDirectories leaves out Default, which costs another query
+	// LoginDirectories leaves out Default, which costs another query
+	Brief bool `json:"brief,omitempty"`
 	// DirectOnly is for LoginDirectories without the account stores of organizations, unless it
 	// names an organization.
 	DirectOnly bool `json:"directOnly,omitempty"`

@@ -24,8 +24,9 @@ type Account struct {
 	Locale                  *string `json:"locale"`                  // BCP 47, in its canonical form
 	Status                  string  `json:"status"`                  // Enabled, Disabled, Unverified or Locked
 	EmailVerificationStatus string  `json:"emailVerificationStatus"` // Unknown, Unverified or Verified
-	EmailAssumed            bool    `json:"emailAssumed,omitempty"`  // VERIFIED as the provider makes no statement about the email
-	VerificationSealed      []byte  `json:"verificationSealed,omitempty"`
+	// VERIFIED as the provider makes no statement about the email
+	EmailAssumed       bool   `json:"emailAssumed,omitempty"`
+	VerificationSealed []byte `json:"verificationSealed,omitempty"`
 	// AbsentSince is set while the directory server of a mirror no longer has the account: Status is
 	// DISABLED then (services/directory/agent/absence.go).
 	AbsentSince        *time.Time `json:"absentSince,omitempty"`

@@ -31,7 +31,8 @@ type NewGroup struct {
 	Description field.Text        `json:"description,omitzero"`
 	Status      field.Text        `json:"status,omitzero"`
 	CustomData  customdata.Change `json:"customData,omitzero"`
-	NameKey     field.Text        `json:"nameKey,omitzero"` // sent by a client, and ignored (docs/interface/conventions.md#resources)
+	// sent by a client, and ignored (docs/interface/conventions.md#resources)
+	NameKey field.Text `json:"nameKey,omitzero"`
 }
 
 // IsCustomDataAlone reports whether a body has custom data and nothing else, which does not change

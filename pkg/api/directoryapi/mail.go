@@ -56,8 +56,9 @@ type VerifyEmail struct {
 
 // ResetToken is the token of a password reset.
 type ResetToken struct {
-	Tenant id.ID         `json:"tenant,omitzero"` // zero for a mailed link: the tenant in the token
-	Token  secure.Secret `json:"token"`           // a JWT, its dots percent-encoded or not (docs/interface/accounts.md#password-reset)
+	Tenant id.ID `json:"tenant,omitzero"` // zero for a mailed link: the tenant in the token
+	// a JWT, its dots percent-encoded or not (docs/interface/accounts.md#password-reset)
+	Token secure.Secret `json:"token"`
 }
 
 // ResetPassword is the use of a reset token to set a new password.

@@ -21,16 +21,16 @@ type Operator interface {
 	// or apierr.NotFound.
 	TenantOfResource(context.Context, ResourceID) (Tenant, error)
 
-	// SuspendTenant suspends a tenant and records that: all of its doors are closed within 100 ms (TenantGate). One that
-	// is suspended or being deleted stays as it is. It returns apierr.NotFound, which is recorded too.
+	// SuspendTenant suspends a tenant and records that: all of its doors are closed within 100 ms (TenantGate). One
+	// that is suspended or being deleted stays as it is. It returns apierr.NotFound, which is recorded too.
 	SuspendTenant(context.Context, OperatorChange) (Tenant, error)
 
 	// ResumeTenant ends the suspension or the deletion of a tenant, as SuspendTenant begins it.
 	ResumeTenant(context.Context, OperatorChange) (Tenant, error)
 
-	// DeleteTenant suspends a tenant and deletes all of it after a grace, until which ResumeTenant ends that, and records
-	// it. One that is being deleted stays as it is. It returns apierr.Conflict for the tenant of the bootstrap, which the
-	// next start would make again, and apierr.NotFound; both are recorded too.
+	// DeleteTenant suspends a tenant and deletes all of it after a grace, until which ResumeTenant ends that, and
+	// records it. One that is being deleted stays as it is. It returns apierr.Conflict for the tenant of the bootstrap,
+	// which the next start would make again, and apierr.NotFound; both are recorded too.
 	DeleteTenant(context.Context, DeleteTenant) (Tenant, error)
 
 	// RecordOperatorEvent records what an operator has done elsewhere than in the directory service.
@@ -87,11 +87,12 @@ type ListOperatorEvents struct {
 
 // OperatorEvent is one command of an operator.
 type OperatorEvent struct {
-	ID       id.ID     `json:"id"`
-	At       time.Time `json:"at"`
-	Command  string    `json:"command"`  // such as tenant suspend
-	Operator string    `json:"operator"` // DOORWARD_OPERATOR, the user of the system, or the name of a key of the gateway
-	Reason   *string   `json:"reason"`
-	Tenant   *id.ID    `json:"tenant" db:"of_tenant"` // nil: it is about no tenant, or none was found
-	Outcome  string    `json:"outcome"`               // operatorlog.Done or Refused
+	ID      id.ID     `json:"id"`
+	At      time.Time `json:"at"`
+	Command string    `json:"command"` // such as tenant suspend
+	// DOORWARD_OPERATOR, the user of the system, or the name of a key of the gateway
+	Operator string  `json:"operator"`
+	Reason   *string `json:"reason"`
+	Tenant   *id.ID  `json:"tenant" db:"of_tenant"` // nil: it is about no tenant, or none was found
+	Outcome  string  `json:"outcome"`               // operatorlog.Done or Refused
 }

@@ -52,11 +52,12 @@ type SAMLRedirect struct {
 
 // FinishSAMLLogin is a response of an identity provider.
 type FinishSAMLLogin struct {
-	Tenant      id.ID         `json:"tenant"`
-	Directory   id.ID         `json:"directory"`
-	Application id.ID         `json:"application"`         // through which the user logs in
-	RequestID   string        `json:"requestId,omitempty"` // empty for a login that the identity provider started (IdP-initiated)
-	Response    secure.Secret `json:"response"`            // SAMLResponse
+	Tenant      id.ID `json:"tenant"`
+	Directory   id.ID `json:"directory"`
+	Application id.ID `json:"application"` // through which the user logs in
+	// empty for a login that the identity provider started (IdP-initiated)
+	RequestID string        `json:"requestId,omitempty"`
+	Response  secure.Secret `json:"response"` // SAMLResponse
 }
 
 // SAMLLogin is a login at an identity provider.

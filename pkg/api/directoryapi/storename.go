@@ -16,7 +16,8 @@ type StoreName struct {
 func ReadStoreName(in field.Nullable[StoreName], name string) (StoreName, error) {
 	where := in.Or(StoreName{})
 	if in.Given() && where == (StoreName{}) {
-		return where, apierr.WrongType.Because(`%s must be an object of the form {"href": "…"} or {"nameKey": "…"}`, name)
+		return where, apierr.WrongType.Because(`%s must be an object of the form {"href": "…"} or {"nameKey": "…"}`,
+			name)
 	}
 	return where, nil
 }

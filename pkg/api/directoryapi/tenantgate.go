@@ -35,8 +35,8 @@ func NewTenantGate(name string, directory API, now func() time.Time) *TenantGate
 	})}
 }
 
-// Check returns apierr.TenantSuspended for a tenant that is suspended or being deleted, and apierr.NotFound for one that
-// was deleted and of which rows and cached answers may be left, as of at most 100 ms ago. A
+// Check returns apierr.TenantSuspended for a tenant that is suspended or being deleted, and apierr.NotFound for one
+// that was deleted and of which rows and cached answers may be left, as of at most 100 ms ago. A
 // tenant that is not there is none of them: what follows finds nothing.
 func (g *TenantGate) Check(ctx context.Context, tenant id.ID) error {
 	found, kept := g.answers.Peek(ctx, tenant)

@@ -18,8 +18,8 @@ type API interface {
 	// tenant has the domain, and where its certificate is not valid now or not for that name.
 	Certificate(context.Context, Domain) (Certificate, error)
 
-	// CreateTenant creates a tenant with its owner and the owner's API key, for an operator. It is idempotent. It returns
-	// apierr.Exists for a key of a tenant that is taken, or was once.
+	// CreateTenant creates a tenant with its owner and the owner's API key, for an operator. It is idempotent. It
+	// returns apierr.Exists for a key of a tenant that is taken, or was once.
 	CreateTenant(context.Context, CreateTenant) (Tenant, error)
 
 	// DomainTenant returns the tenant whose hosted pages have a domain, or one a label above it. It returns

@@ -45,7 +45,8 @@ func (n NewTenant) Request(now time.Time) (in CreateTenant, err error) {
 		return in, nil
 	}
 	if in.Key, err = field.Required(n.Key, "key", maxKey); err == nil && !keyPattern.MatchString(in.Key) {
-		err = apierr.Format.Because("key has lower-case letters, digits, and single hyphens between them; it is %q", in.Key)
+		err = apierr.Format.Because("key has lower-case letters, digits, and single hyphens between them; it is %q",
+			in.Key)
 	}
 	return in, err
 }

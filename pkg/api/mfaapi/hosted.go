@@ -20,8 +20,8 @@ type Hosted interface {
 	// returns apierr.Forbidden for an account that has a usable factor, of whatever type, unless the
 	// user has passed one: with SecondFactor, with the State of a step-up that succeeded, or with
 	// that of a successful challenge of a user who is logged in. It returns apierr.Unsupported for a
-	// type that the login does not allow. It returns apierr.Forbidden for an account with too many factors too, CodeExpired for a
-	// State that has expired, Reference for a State of another application or tenant, and the
+	// type that the login does not allow. It returns apierr.Forbidden for an account with too many factors too,
+	// CodeExpired for a State that has expired, Reference for a State of another application or tenant, and the
 	// errors of a new factor.
 	EnrollFactor(context.Context, EnrollFactor) (EnrolledFactor, error)
 
@@ -69,7 +69,8 @@ type EnrollFactor struct {
 	AccountName *string       `json:"accountName,omitempty"`
 	Issuer      *string       `json:"issuer,omitempty"`
 	Challenge   bool          `json:"challenge,omitempty"` // also create a challenge, which for SMS sends a code
-	Types       []string      `json:"types,omitempty"`     // of factor that a hosted login allows; empty: the user is logged in
+	// of factor that a hosted login allows; empty: the user is logged in
+	Types []string `json:"types,omitempty"`
 
 	SecondFactor bool `json:"secondFactor,omitempty"` // the user has passed a factor already
 }
@@ -93,7 +94,8 @@ type ChallengeFactor struct {
 	Account     id.ID         `json:"account,omitzero"` // where State is empty
 	Factor      id.ID         `json:"factor,omitzero"`  // where State is empty
 	Code        string        `json:"code,omitempty"`   // answers the challenge of State, if that has one
-	Types       []string      `json:"types,omitempty"`  // of factor that a hosted login allows; empty: the user is logged in
+	// of factor that a hosted login allows; empty: the user is logged in
+	Types []string `json:"types,omitempty"`
 
 	SecondFactor bool `json:"secondFactor,omitempty"` // as in EnrollFactor
 }

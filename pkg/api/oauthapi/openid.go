@@ -148,18 +148,19 @@ type Login struct {
 
 // IssueCode is the request for an authorization code.
 type IssueCode struct {
-	Tenant        id.ID           `json:"tenant"`
-	Application   id.ID           `json:"application"`
-	ClientID      string          `json:"clientId"`
-	RedirectURI   string          `json:"redirectUri"`
-	CodeChallenge string          `json:"codeChallenge,omitempty"` // S256
-	Scopes        []string        `json:"scopes"`                  // that the user has consented to
-	Resource      string          `json:"resource,omitempty"`      // RFC 8707
-	Nonce         string          `json:"nonce,omitempty"`
-	DPoPKey       string          `json:"dpopKey,omitempty"` // thumbprint: dpop_jkt, or that of a proof (RFC 9449, section 10)
-	Claims        json.RawMessage `json:"claims,omitempty"`
-	Pushed        []byte          `json:"pushed,omitempty"`      // Authorization.Pushed
-	HintSubject   string          `json:"hintSubject,omitempty"` // Authorization.HintSubject
+	Tenant        id.ID    `json:"tenant"`
+	Application   id.ID    `json:"application"`
+	ClientID      string   `json:"clientId"`
+	RedirectURI   string   `json:"redirectUri"`
+	CodeChallenge string   `json:"codeChallenge,omitempty"` // S256
+	Scopes        []string `json:"scopes"`                  // that the user has consented to
+	Resource      string   `json:"resource,omitempty"`      // RFC 8707
+	Nonce         string   `json:"nonce,omitempty"`
+	// thumbprint: dpop_jkt, or that of a proof (RFC 9449, section 10)
+	DPoPKey     string          `json:"dpopKey,omitempty"`
+	Claims      json.RawMessage `json:"claims,omitempty"`
+	Pushed      []byte          `json:"pushed,omitempty"`      // Authorization.Pushed
+	HintSubject string          `json:"hintSubject,omitempty"` // Authorization.HintSubject
 	// RedirectURINamed says that the authorization request had redirect_uri, so that the token request needs it.
 	RedirectURINamed bool `json:"redirectUriNamed,omitempty"`
 	Login
@@ -195,13 +196,14 @@ type Logout struct {
 	Tenant      id.ID         `json:"tenant"`
 	Application id.ID         `json:"application"`
 	Issuer      string        `json:"issuer"`
-	Client      *OpenIDClient `json:"client,omitempty"`  // nil: not known
-	Subject     string        `json:"subject,omitempty"` // sub of id_token_hint, whose signature is valid; "": there is none
-	Session     string        `json:"session,omitempty"` // sid of id_token_hint
-	Account     id.ID         `json:"account,omitzero"`  // of Subject, where the client's subject type is public
-	RedirectURI string        `json:"redirectUri,omitempty"`
-	State       string        `json:"state,omitempty"`
-	UILocales   []string      `json:"uiLocales,omitempty"`
+	Client      *OpenIDClient `json:"client,omitempty"` // nil: not known
+	// sub of id_token_hint, whose signature is valid; "": there is none
+	Subject     string   `json:"subject,omitempty"`
+	Session     string   `json:"session,omitempty"` // sid of id_token_hint
+	Account     id.ID    `json:"account,omitzero"`  // of Subject, where the client's subject type is public
+	RedirectURI string   `json:"redirectUri,omitempty"`
+	State       string   `json:"state,omitempty"`
+	UILocales   []string `json:"uiLocales,omitempty"`
 }
 
 // EndTokens names tokens that end. Either Sessions or Client is set.

@@ -5,8 +5,8 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 )
 
-// Figures are what operators are shown of a tenant: its owner, what the services store of it, and what they have counted
-// in 30 days.
+// Figures are what operators are shown of a tenant: its owner, what the services store of it, and what they have
+// counted in 30 days.
 type Figures struct {
 	Owner        *Owner `json:"owner"`
 	Accounts     int64  `json:"accounts"`

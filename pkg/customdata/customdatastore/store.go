@@ -90,7 +90,8 @@ func (s Store) reduce(ctx context.Context, owner id.Ref, smaller func(customdata
 func (s Store) change(ctx context.Context, owner id.Ref, fn func(pg.Querier) error) (created time.Time, err error) {
 	err = s.DB.InTx(ctx, func(tx *pg.Tx) (err error) {
 		created, err = pg.Value[time.Time](ctx, tx,
-			`SELECT created_at FROM `+s.Table+` WHERE tenant_id = $1 AND `+s.ID+` = $2 FOR KEY SHARE`, owner.Tenant, owner.ID)
+			`SELECT created_at FROM `+s.Table+` WHERE tenant_id = $1 AND `+s.ID+` = $2 FOR KEY SHARE`, owner.Tenant,
+			owner.ID)
 		if err != nil {
 			return err
 		}
@@ -118,7 +119,8 @@ func Merge(
 	if in.IsEmpty() {
 		return Lock(ctx, tx, tenant, owner)
 	}
-	n, err := pg.Exec(ctx, tx, `INSERT INTO custom_data (tenant_id, owner_id, document, modified_at) VALUES ($1, $2, $3, $4)
+	n, err := pg.Exec(ctx, tx,
+		`INSERT INTO custom_data (tenant_id, owner_id, document, modified_at) VALUES ($1, $2, $3, $4)
 		ON CONFLICT DO NOTHING`,
 		tenant, owner, string(in), now)
 	if err != nil || n == 1 {
@@ -138,7 +140,8 @@ func Merge(
 // Lock locks the customData of an owner for a change (FOR UPDATE), in a transaction that holds a lock on
 // the owner, and returns it: the empty document if the owner has none.
 func Lock(ctx context.Context, tx pg.Querier, tenant, owner id.ID) (customdata.Document, error) {
-	text, err := pg.Value[string](ctx, tx, `SELECT document FROM custom_data WHERE tenant_id = $1 AND owner_id = $2 FOR UPDATE`, tenant, owner)
+	text, err := pg.Value[string](ctx, tx,
+		`SELECT document FROM custom_data WHERE tenant_id = $1 AND owner_id = $2 FOR UPDATE`, tenant, owner)
 	if errors.Is(err, apierr.NotFound) {
 		return empty, nil
 	}
@@ -153,6 +156,7 @@ func Remove(ctx context.Context, tx pg.Querier, tenant id.ID, owners ...id.ID) e
 }
 
 func write(ctx context.Context, tx pg.Querier, tenant, owner id.ID, document customdata.Document, now time.Time) error {
-	return pg.MustChange(ctx, tx, `UPDATE custom_data SET document = $3, modified_at = $4 WHERE tenant_id = $1 AND owner_id = $2`,
+	return pg.MustChange(ctx, tx,
+		`UPDATE custom_data SET document = $3, modified_at = $4 WHERE tenant_id = $1 AND owner_id = $2`,
 		tenant, owner, string(document), now)
 }

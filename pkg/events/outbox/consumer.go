@@ -183,7 +183,8 @@ func (c *consumer) deadLetter(ctx context.Context, message kafka.Message, reason
 	err := c.writer.WriteMessages(ctx, kafka.Message{
 		Topic: topic, Key: message.Key, Value: message.Value,
 		Headers: append(message.Headers,
-			kafka.Header{Key: "group", Value: []byte(c.group)}, kafka.Header{Key: "error", Value: []byte(cause.Error())}),
+			kafka.Header{Key: "group", Value: []byte(c.group)},
+			kafka.Header{Key: "error", Value: []byte(cause.Error())}),
 	})
 	if err != nil {
 		return fmt.Errorf("write a dead letter: %w", err)

@@ -205,7 +205,8 @@ func (i *Inspector) readMessages(
 
 // deadLetterOf describes a message of a topic of dead letters.
 func deadLetterOf(message kafka.Message) DeadLetter {
-	letter := DeadLetter{Topic: strings.TrimSuffix(message.Topic, deadLetterTopic("")), At: message.Time, message: message}
+	letter := DeadLetter{Topic: strings.TrimSuffix(message.Topic, deadLetterTopic("")), At: message.Time,
+		message: message}
 	letter.message.Time = time.Time{} // a message that is sent again has the time at which it is sent
 	var e events.Envelope
 	if json.Unmarshal(letter.message.Value, &e) == nil {

@@ -53,8 +53,9 @@ func (c *consumer) join(ctx context.Context) error {
 	}
 	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
 		ID: c.group, Brokers: c.cfg.Brokers, Topics: c.topics,
-		Dialer:         dialer,
-		GroupBalancers: []kafka.GroupBalancer{kafka.RangeGroupBalancer{}}, // assigns the partitions of each topic evenly
+		Dialer: dialer,
+		// assigns the partitions of each topic evenly
+		GroupBalancers: []kafka.GroupBalancer{kafka.RangeGroupBalancer{}},
 		SessionTimeout: sessionTimeout, HeartbeatInterval: heartbeatInterval, RebalanceTimeout: rebalanceTimeout,
 		WatchPartitionChanges: true, PartitionWatchInterval: partitionWatchInterval,
 		JoinGroupBackoff: firstBackoff, StartOffset: kafka.FirstOffset,

@@ -33,7 +33,8 @@ func (Config) Help() map[string]string {
 		"KAFKA_BROKERS":             "comma-separated addresses of Kafka brokers, host:port",
 		"DOORWARD_KAFKA_PARTITIONS": "partitions of a topic that this process creates",
 		"KAFKA_SASL_MECHANISM":      "how that user authenticates: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512",
-		"KAFKA_CA":                  "CA certificates in PEM to verify the brokers with, instead of those of the system",
+		"KAFKA_CA": "CA certificates in PEM to verify the brokers with, instead of those of the " +
+			"system",
 		"DOORWARD_INTERNAL_SECRET": "secret of at least 32 characters that all processes of the deployment share; " +
 			"make one with: openssl rand -hex 32",
 		"DOORWARD_INTERNAL_SECRET_ACCEPTED": "previous or next internal secret, accepted during a rotation",

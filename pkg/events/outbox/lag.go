@@ -43,7 +43,8 @@ func (p *partition) labels() metric.MeasurementOption {
 func (c *consumer) reportLag(ctx context.Context) {
 	for wait(ctx, c.outbox.lagInterval) == nil {
 		if err := c.updateLag(ctx); err != nil && ctx.Err() == nil {
-			slog.WarnContext(ctx, "asking for the ends of partitions failed, retrying", "topic", c.group, "error", err.Error())
+			slog.WarnContext(ctx, "asking for the ends of partitions failed, retrying", "topic", c.group, "error",
+				err.Error())
 		}
 	}
 }
@@ -79,7 +80,8 @@ func (c *consumer) updateLag(ctx context.Context) error {
 }
 
 // offsets returns the answers of the brokers to offset requests for each of the partitions.
-func offsets(ctx context.Context, client *kafka.Client, topics map[string][]int, requests ...func(partition int) kafka.OffsetRequest) (
+func offsets(ctx context.Context, client *kafka.Client, topics map[string][]int,
+	requests ...func(partition int) kafka.OffsetRequest) (
 	map[string]map[int]kafka.PartitionOffsets, error,
 ) {
 	asked := map[string][]kafka.OffsetRequest{}

@@ -23,7 +23,8 @@ func (c *consumer) instruments() error {
 	c.dead, err2 = meter.Int64Counter("doorward_events_dead_total",
 		metric.WithDescription("messages that became dead letters, by reason: signature, malformed or failed"))
 	c.lag, err3 = meter.Int64Gauge("doorward_events_lag",
-		metric.WithDescription("events of a partition that this process has still to handle, as the broker says every 15 s"))
+		metric.WithDescription(
+			"events of a partition that this process has still to handle, as the broker says every 15 s"))
 	if err := errors.Join(err, err2, err3); err != nil {
 		return err
 	}
@@ -50,12 +51,14 @@ func (o *Outbox) relayInstruments() (sent metric.Int64Counter, end func(), err e
 	}
 	sent.Add(context.Background(), 0, topic)
 	waiting, err := meter.Int64ObservableGauge("doorward_events_outbox_waiting",
-		metric.WithDescription("events in the outbox of a service that the broker has not acknowledged, at most 100000 are counted"))
+		metric.WithDescription(
+			"events in the outbox of a service that the broker has not acknowledged, at most 100000 are counted"))
 	if err != nil {
 		return nil, nil, err
 	}
 	age, err := meter.Float64ObservableGauge("doorward_events_outbox_age_seconds",
-		metric.WithDescription("age of the oldest event in the outbox of a service, 0 for an empty one"), metric.WithUnit("s"))
+		metric.WithDescription("age of the oldest event in the outbox of a service, 0 for an empty one"),
+		metric.WithUnit("s"))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -82,7 +85,8 @@ func (o *Outbox) Waiting(ctx context.Context) (n int64, oldest time.Duration, er
 		Count int64
 		First *id.ID
 	}
-	found, err := pg.One[row](ctx, o.db, `SELECT (SELECT count(*) FROM (SELECT 1 FROM outbox LIMIT $1) AS counted) AS count,
+	found, err := pg.One[row](ctx, o.db,
+		`SELECT (SELECT count(*) FROM (SELECT 1 FROM outbox LIMIT $1) AS counted) AS count,
 		(SELECT id FROM outbox ORDER BY seq LIMIT 1) AS first`, maxCounted)
 	if err != nil || found.First == nil {
 		return found.Count, 0, err

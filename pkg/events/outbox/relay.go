@@ -166,7 +166,8 @@ func (r *relay) batch(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		entries, err = pg.All[entry](ctx, tx, `SELECT tenant_id, id, topic, key, envelope FROM outbox ORDER BY seq LIMIT $1`,
+		entries, err = pg.All[entry](ctx, tx,
+			`SELECT tenant_id, id, topic, key, envelope FROM outbox ORDER BY seq LIMIT $1`,
 			relayBatch)
 		if err == nil && len(entries) == 0 {
 			err = errEmpty

@@ -73,7 +73,9 @@ func (i *Inspector) offsetsSince(
 	if err != nil {
 		return nil, err
 	}
-	begins, err := offsets(ctx, i.client, topics, func(p int) kafka.OffsetRequest { return kafka.TimeOffsetOf(p, from) })
+	begins, err := offsets(ctx, i.client, topics, func(p int) kafka.OffsetRequest {
+		return kafka.TimeOffsetOf(p, from)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +124,8 @@ func (i *Inspector) rewindGroup(ctx context.Context, group string, db *pg.DB, to
 					continue
 				}
 				skipped++
-				if _, err := pg.Exec(e.Context(ctx), db, `INSERT INTO seen_events (tenant_id, event_id, seen_at) VALUES ($1, $2, now())
+				if _, err := pg.Exec(e.Context(ctx), db,
+					`INSERT INTO seen_events (tenant_id, event_id, seen_at) VALUES ($1, $2, now())
 					ON CONFLICT DO NOTHING`, e.Tenant, e.ID); err != nil {
 					return again, skipped, err
 				}
@@ -143,8 +146,8 @@ func (i *Inspector) rewindGroup(ctx context.Context, group string, db *pg.DB, to
 	for topic, partitions := range answer.Topics {
 		for _, p := range partitions {
 			if p.Error != nil {
-				return again, skipped, fmt.Errorf("commit the offset of %s/%d; do processes of the deployment run?: %w", topic,
-					p.Partition, p.Error)
+				return again, skipped, fmt.Errorf("commit the offset of %s/%d; do processes of the deployment run?: %w",
+					topic, p.Partition, p.Error)
 			}
 		}
 	}

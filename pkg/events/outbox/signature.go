@@ -17,7 +17,8 @@ const signatureHeader = "signature"
 
 var (
 	errNoSecret  = errors.New("DOORWARD_INTERNAL_SECRET, under which events are signed, is empty")
-	errSignature = errors.New("the message has no valid signature: it does not come from a process with this DOORWARD_INTERNAL_SECRET")
+	errSignature = errors.New(
+		"the message has no valid signature: it does not come from a process with this DOORWARD_INTERNAL_SECRET")
 )
 
 // signer signs and verifies messages with keys that are derived from the internal secret, so that
@@ -48,7 +49,8 @@ func computeSignature(key []byte, topic string, envelope []byte) []byte {
 
 // signatureHeader returns the header with the signature of an envelope that is sent to a topic.
 func (s signer) signatureHeader(topic string, envelope []byte) kafka.Header {
-	return kafka.Header{Key: signatureHeader, Value: []byte(hex.EncodeToString(computeSignature(s[0], topic, envelope)))}
+	return kafka.Header{Key: signatureHeader,
+		Value: []byte(hex.EncodeToString(computeSignature(s[0], topic, envelope)))}
 }
 
 // verify returns errSignature for a message without a valid signature.

@@ -104,7 +104,8 @@ func (t *Tx) Emit(ctx context.Context, event events.Event) error {
 // applied in this transaction. It returns true if the event was applied before: then the
 // handler must do nothing.
 func (t *Tx) Seen(ctx context.Context, e events.Envelope) (bool, error) {
-	n, err := pg.Exec(ctx, t, `INSERT INTO seen_events (tenant_id, event_id, seen_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
+	n, err := pg.Exec(ctx, t,
+		`INSERT INTO seen_events (tenant_id, event_id, seen_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
 		e.Tenant, e.ID, t.outbox.now())
 	return n == 0, err
 }

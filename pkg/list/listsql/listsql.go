@@ -213,8 +213,8 @@ func (b *builder) sorts(query list.Query) []sort {
 			all = append(all, sort{sorted(a), direction})
 			continue
 		}
-		value := " FROM " + a.Custom.From + " AND v." + a.Custom.Key + " = " + a.Custom.Owner + " AND v.path = " + b.arg(path) +
-			" AND NOT v.element)"
+		value := " FROM " + a.Custom.From + " AND v." + a.Custom.Key + " = " + a.Custom.Owner +
+			" AND v.path = " + b.arg(path) + " AND NOT v.element)"
 		all = append(all, sort{"(SELECT v.text" + value + " IS NULL", ""},
 			sort{"(SELECT v.number" + value, direction}, sort{"(SELECT v.text" + value, direction})
 	}

@@ -120,7 +120,8 @@ func firstOrder(q list.Query) string {
 func (c Parts) splitByCustomData(attribute string) (having, lacking Parts) {
 	a, path, _ := c.Spec.Find(attribute)
 	c.Args = append(slices.Clip(c.Args), path)
-	own := a.Custom.From + " AND v." + a.Custom.Key + " = " + a.Custom.Owner + " AND v.path = " + c.Last() + " AND NOT v.element"
+	own := a.Custom.From + " AND v." + a.Custom.Key + " = " + a.Custom.Owner +
+		" AND v.path = " + c.Last() + " AND NOT v.element"
 	c.Parts = slices.Clone(c.Parts)
 	for i := range c.Parts {
 		c.Parts[i].Size, c.Parts[i].Rows = "", ""
@@ -157,7 +158,8 @@ func (b *builder) size(c Parts, query list.Query) string {
 		case isWhole(part):
 			sums = append(sums, part.Rows)
 		default:
-			sums = append(sums, "SELECT coalesce(sum(n), 0) FROM "+part.each("SELECT count(*) AS n"+c.rows(part, where)))
+			sums = append(sums, "SELECT coalesce(sum(n), 0) FROM "+part.each("SELECT count(*) AS n"+c.rows(part,
+				where)))
 		}
 	}
 	return "SELECT ((" + strings.Join(sums, ") + (") + "))::bigint"

@@ -104,7 +104,8 @@ func (c *Checker) Check(x Exchange) error {
 	operation := c.at("paths", path, strings.ToLower(method))
 	if operation == nil {
 		owned := ofSession || strings.HasPrefix(target.Path, managed) || strings.HasPrefix(target.Path, clients)
-		refused := slices.Contains([]int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnauthorized}, x.Status)
+		refused := slices.Contains([]int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnauthorized},
+			x.Status)
 		if !owned || refused || ofSession && x.Status == http.StatusForbidden || method == http.MethodOptions {
 			return nil
 		}
@@ -195,7 +196,8 @@ func (c *Checker) request(x Exchange, operation []string) error {
 	content := slices.Concat(operation, []string{"requestBody", "content"})
 	isForm := c.at(slices.Concat(content, []string{formType})...) != nil &&
 		!bytes.HasPrefix(bytes.TrimSpace(x.RequestBody), []byte("{"))
-	place := slices.Concat(content, []string{map[bool]string{true: formType, false: "application/json"}[isForm], "schema"})
+	place := slices.Concat(content, []string{map[bool]string{true: formType, false: "application/json"}[isForm],
+		"schema"})
 	if len(bytes.TrimSpace(x.RequestBody)) == 0 || c.at(place...) == nil {
 		return nil
 	}
@@ -320,7 +322,8 @@ func at(body any, place []string) any {
 // options are query parameters of other operations, which are ignored on a collection
 // (docs/interface/search.md#filters).
 var options = []string{
-	"createDirectory", "registrationWorkflowEnabled", "passwordFormat", "challenge", "encryptSecret", "encryptionKeySize",
+	"createDirectory", "registrationWorkflowEnabled", "passwordFormat", "challenge", "encryptSecret",
+	"encryptionKeySize",
 	"encryptionKeyIterations", "encryptionKeySalt", "accountStore", "propertyId",
 }
 
@@ -340,7 +343,8 @@ func (c *Checker) query(target *url.URL, operation map[string]any) error {
 		return nil
 	}
 	for name := range target.Query() {
-		if !known[name] && !strings.HasPrefix(name, "customData.") && !slices.Contains(options, name) && name != "_method" {
+		if !known[name] && !strings.HasPrefix(name, "customData.") && !slices.Contains(options, name) &&
+			name != "_method" {
 			return fmt.Errorf("the parameter %s is not described", name)
 		}
 	}

@@ -139,7 +139,9 @@ func (c *Cache[Row]) allBy(ctx context.Context, ref id.Ref, read func(context.Co
 	if err != nil {
 		return nil, pg.Error(err)
 	}
-	if c.dependsOn != nil && slices.ContainsFunc(rows, func(r Row) bool { return caller.Ended(ctx, c.dependsOn(r).ID) }) {
+	if c.dependsOn != nil && slices.ContainsFunc(rows, func(r Row) bool {
+		return caller.Ended(ctx, c.dependsOn(r).ID)
+	}) {
 		return c.RefreshStale(ctx, ref, read)
 	}
 	return rows, nil

@@ -123,7 +123,8 @@ func open(t testing.TB, config pg.Config) (*pg.DB, error) {
 		db.Close()
 		tenants.report(t)
 	})
-	tables, err := pg.Values[string](t.Context(), db, `SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+	tables, err := pg.Values[string](t.Context(), db,
+		`SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
 		WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND a.attname = 'tenant_id'`)
 	tenants.setTables(tables)
 	return db, err

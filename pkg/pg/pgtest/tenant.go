@@ -20,21 +20,26 @@ var allowedAcrossTenants = []struct {
 	{regexp.MustCompile(`FROM api_key_routes r JOIN api_keys`), "a key leads to its tenant"},
 	{regexp.MustCompile(`_at <=? \$1\b.* LIMIT |\w+ >= \$1 AND \w+ < \$2.* LIMIT `),
 		"a worker takes a batch of all tenants by age"},
-	{regexp.MustCompile(`FROM outbox (ORDER BY seq )?LIMIT (\$1|1)`), "the relay sends, and counts, the events of all tenants in their order"},
+	{regexp.MustCompile(`FROM outbox (ORDER BY seq )?LIMIT (\$1|1)`),
+		"the relay sends, and counts, the events of all tenants in their order"},
 	{regexp.MustCompile(`^SELECT count\(\*\) .*FROM \(SELECT created_at FROM deliveries ` +
 		`WHERE finished_at IS NULL AND kind = ANY \(\$2\) LIMIT \$1\) AS waiting$`),
 		"a metric counts the deliveries of all tenants"},
 	{regexp.MustCompile(`^SELECT count\(\*\) FROM smtp_servers WHERE opened_at IS NOT NULL AND status = 'ENABLED'$`),
 		"a metric counts the circuit breakers of all tenants"},
-	{regexp.MustCompile(`SELECT tenant_id FROM accounts WHERE verification_digest = \$1`), "a mailed link names its token alone"},
+	{regexp.MustCompile(`SELECT tenant_id FROM accounts WHERE verification_digest = \$1`),
+		"a mailed link names its token alone"},
 	{regexp.MustCompile(`SELECT tenant_id FROM sign_ups WHERE digest = \$1`), "a mailed link names its token alone"},
 	{regexp.MustCompile(`SELECT tenant_id FROM id_site_domains WHERE domain = \$1`), "a host leads to its tenant"},
-	{regexp.MustCompile(`FROM applications a WHERE a\.id = \$1$`), "the address of an OpenID provider leads to its tenant"},
-	{regexp.MustCompile(`FROM applications a WHERE a\.name_folded = \$1 LIMIT 2$`), "an operator names an application and no tenant"},
+	{regexp.MustCompile(`FROM applications a WHERE a\.id = \$1$`),
+		"the address of an OpenID provider leads to its tenant"},
+	{regexp.MustCompile(`FROM applications a WHERE a\.name_folded = \$1 LIMIT 2$`),
+		"an operator names an application and no tenant"},
 	{regexp.MustCompile(`FROM tenants t WHERE t\.status`),
 		"an operator lists the tenants of the deployment, and a worker those whose grace has ended"},
 	{regexp.MustCompile(`FROM dns_label_routes WHERE label = \$1`), "a host leads to its tenant"},
-	{regexp.MustCompile(`SELECT count\(\*\) FROM sign_ups WHERE (email_folded|address_hash) = \$1 AND`), "a sign-up has no tenant yet"},
+	{regexp.MustCompile(`SELECT count\(\*\) FROM sign_ups WHERE (email_folded|address_hash) = \$1 AND`),
+		"a sign-up has no tenant yet"},
 	{regexp.MustCompile(`substring\(\w+ FOR length\(\$1::bytea\)\) <> \$1::bytea LIMIT \$2 FOR UPDATE$`),
 		"the key rotation takes a batch of all tenants by the master key of their sealed values"},
 	{regexp.MustCompile(`^SELECT \w+ AS key, \w+ AS value FROM \w+ WHERE \w+ IS NOT NULL LIMIT 1$`),
@@ -62,7 +67,8 @@ type tenantTracer struct {
 // setTables sets the tables with a tenant_id.
 func (t *tenantTracer) setTables(tables []string) {
 	if len(tables) > 0 {
-		t.tables = regexp.MustCompile(`(?i)\b(FROM|JOIN|INTO|UPDATE|USING|TABLE|,) (ONLY )?(` + strings.Join(tables, "|") + `)\b`)
+		t.tables = regexp.MustCompile(`(?i)\b(FROM|JOIN|INTO|UPDATE|USING|TABLE|,) (ONLY )?(` +
+			strings.Join(tables, "|") + `)\b`)
 	}
 }
 
@@ -104,7 +110,8 @@ func isOfTest() bool {
 	for {
 		frame, more := frames.Next()
 		switch {
-		case strings.Contains(frame.File, "/pgx/v5"), strings.Contains(frame.File, "/pkg/pg/"), strings.Contains(frame.File, "doorward/pkg/pg/"):
+		case strings.Contains(frame.File, "/pgx/v5"), strings.Contains(frame.File, "/pkg/pg/"),
+			strings.Contains(frame.File, "doorward/pkg/pg/"):
 		default:
 			return strings.HasSuffix(frame.File, "_test.go") || strings.Contains(frame.File, "test/")
 		}

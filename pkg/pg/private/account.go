@@ -29,8 +29,9 @@ func serverAccount() (account, error) {
 	}
 	entry, err := user.Lookup(systemAccount)
 	if err != nil {
-		return account{}, fmt.Errorf("PostgreSQL refuses to be run by root, and this machine has no account %s to run it: "+
-			"start as an ordinary user", systemAccount)
+		return account{}, fmt.Errorf(
+			"PostgreSQL refuses to be run by root, and this machine has no account %s to run it: "+
+				"start as an ordinary user", systemAccount)
 	}
 	uid, err := strconv.ParseUint(entry.Uid, 10, 32)
 	gid, err2 := strconv.ParseUint(entry.Gid, 10, 32)
@@ -88,8 +89,8 @@ func (a account) canRun(bin string) error {
 		return err
 	}
 	if at != "" {
-		return fmt.Errorf("the account %s, which runs it, cannot reach the programs in %s: %s is closed to it", a.name, bin,
-			at)
+		return fmt.Errorf("the account %s, which runs it, cannot reach the programs in %s: %s is closed to it", a.name,
+			bin, at)
 	}
 	return nil
 }

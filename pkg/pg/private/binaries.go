@@ -57,7 +57,8 @@ func binariesFor(setting string, wanted int) (string, error) {
 			return "", fmt.Errorf("the folder of PostgreSQL's programs is set to %s: %w", setting, err)
 		}
 		if wanted != 0 && found.major != wanted {
-			return "", fmt.Errorf("the cluster was made by PostgreSQL %d, but %s holds version %d", wanted, setting, found.major)
+			return "", fmt.Errorf("the cluster was made by PostgreSQL %d, but %s holds version %d", wanted, setting,
+				found.major)
 		}
 		return found.dir, nil
 	}

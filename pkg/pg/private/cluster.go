@@ -34,7 +34,8 @@ func (l location) version() int {
 func (l location) initialize(ctx context.Context, bin string, durable bool) error {
 	abandoned, _ := filepath.Glob(filepath.Join(l.dir, "data.new-*")) // the only error is a bad pattern
 	for _, dir := range abandoned {
-		_ = os.RemoveAll(dir) // fails while an initdb that is being killed still writes there; the next start removes it
+		// fails while an initdb that is being killed still writes there; the next start removes it
+		_ = os.RemoveAll(dir)
 	}
 	if _, err := os.Stat(l.data()); !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -149,7 +150,8 @@ func (l location) stopOrphanedServer(ctx context.Context) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	began, sent := time.Now(), syscall.Signal(0)
-	for left := serverProcesses(l.data(), postmasterPID); len(left) > 0; left = serverProcesses(l.data(), postmasterPID) {
+	processes := func() []int { return serverProcesses(l.data(), postmasterPID) }
+	for left := processes(); len(left) > 0; left = processes() {
 		signal := syscall.SIGINT
 		if slices.Contains(left, postmasterPID) {
 			left = []int{postmasterPID}

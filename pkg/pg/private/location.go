@@ -61,7 +61,8 @@ func locate(dir string) (location, error) {
 	resolved, err := filepath.EvalSymlinks(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		target, _ := os.Readlink(dir)
-		return location{}, fmt.Errorf("%s says that its cluster lies in %s, which is gone: bring that back, or delete %s to start again", dir,
+		return location{}, fmt.Errorf(
+			"%s says that its cluster lies in %s, which is gone: bring that back, or delete %s to start again", dir,
 			target, dir)
 	}
 	if err != nil {

@@ -70,7 +70,8 @@ func (r Rows) query() string {
 	}
 	return `WITH deleted AS (
 			DELETE FROM ` + r.Table + ` WHERE ` + r.Time + ` >= $1 AND ` + r.Time + ` <= (SELECT max(at) FROM (
-				SELECT ` + r.Time + ` AS at FROM ` + r.Table + ` WHERE ` + r.Time + ` >= $1 AND ` + r.Time + ` < $2` + where + `
+				SELECT ` + r.Time + ` AS at FROM ` + r.Table + `
+				WHERE ` + r.Time + ` >= $1 AND ` + r.Time + ` < $2` + where + `
 				ORDER BY ` + r.Time + ` LIMIT $3) AS oldest)` + where + `
 			RETURNING ` + r.Time + ` AS at)
 		SELECT count(*) AS rows, coalesce(max(at), $1) AS last FROM deleted`

@@ -71,9 +71,10 @@ func (d providerData) login() (*directoryapi.SocialLogin, error) {
 		return nil, err
 	}
 	l := directoryapi.SocialLogin{
-		Provider: field.Fold(provider), AccessToken: d.AccessToken.Or(""), AccessTokenSecret: d.AccessTokenSecret.Or(""),
-		Code:         d.Code.Or(""),
-		AccountStore: at.Href, NameKey: at.NameKey,
+		Provider: field.Fold(provider), AccessToken: d.AccessToken.Or(""),
+		AccessTokenSecret: d.AccessTokenSecret.Or(""),
+		Code:              d.Code.Or(""),
+		AccountStore:      at.Href, NameKey: at.NameKey,
 	}
 	if redirect != nil {
 		l.RedirectURI = *redirect

@@ -31,7 +31,8 @@ func Attributes(base href.Base, a directoryapi.Account) AccountAttributes {
 	return AccountAttributes{
 		Head:               rest.NewHead(base.To("accounts", a.ID), a.CreatedAt, a.ModifiedAt),
 		PasswordModifiedAt: (*rest.Time)(a.PasswordModifiedAt),
-		Username:           a.Username, Email: a.Email, GivenName: a.GivenName, MiddleName: a.MiddleName, Surname: a.Surname,
+		Username:           a.Username, Email: a.Email, GivenName: a.GivenName, MiddleName: a.MiddleName,
+		Surname:  a.Surname,
 		FullName: a.FullName(), Status: a.Status, EmailVerificationStatus: a.EmailVerificationStatus, Locale: a.Locale,
 		AbsentSince: (*rest.Time)(a.AbsentSince),
 	}
@@ -82,8 +83,9 @@ func (v Views) Account(a directoryapi.Account) AccountView {
 		Directory:         v.Base.Link("directories", a.DirectoryID), Tenant: v.Base.Link("tenants", a.TenantID),
 		CustomData: link("customData"), ProviderData: link("providerData"), Groups: link("groups"),
 		GroupMemberships: link("groupMemberships"), Applications: link("applications"), APIKeys: link("apiKeys"),
-		AccessTokens: link("accessTokens"), RefreshTokens: link("refreshTokens"), LinkedAccounts: link("linkedAccounts"),
-		AccountLinks: link("accountLinks"), Phones: link("phones"), Factors: link("factors"),
+		AccessTokens: link("accessTokens"), RefreshTokens: link("refreshTokens"),
+		LinkedAccounts: link("linkedAccounts"),
+		AccountLinks:   link("accountLinks"), Phones: link("phones"), Factors: link("factors"),
 	}
 	if a.VerificationToken != "" {
 		view.EmailVerificationToken = &href.Link{Href: v.Base.Path("accounts", "emailVerificationTokens",

@@ -72,7 +72,8 @@ const (
 // NewCost validates and returns a cost: memory in KiB, passes, lanes.
 func NewCost(memory, time, threads int) (Cost, error) {
 	if memory < 8 || memory > maxMemory || time < 1 || time > maxTime || threads < 1 || threads > maxThreads {
-		return Cost{}, fmt.Errorf("a password hash takes 8 to %d KiB, 1 to %d passes and 1 to %d lanes, not %d, %d and %d",
+		return Cost{}, fmt.Errorf(
+			"a password hash takes 8 to %d KiB, 1 to %d passes and 1 to %d lanes, not %d, %d and %d",
 			maxMemory, maxTime, maxThreads, memory, time, threads)
 	}
 	return Cost{Memory: uint32(memory), Time: uint32(time), Threads: uint8(threads)}, nil
@@ -85,8 +86,8 @@ func (c Cost) Dummy() string { return c.encode(make([]byte, saltLength), make([]
 // encode returns a hash in the PHC string format.
 func (c Cost) encode(salt, hash []byte) string {
 	b64 := base64.RawStdEncoding.EncodeToString
-	return fmt.Sprintf(argon2idPrefix+"v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, c.Memory, c.Time, c.Threads, b64(salt),
-		b64(hash))
+	return fmt.Sprintf(argon2idPrefix+"v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, c.Memory, c.Time, c.Threads,
+		b64(salt), b64(hash))
 }
 
 var errNotArgon2id = errors.New("it is not an argon2id hash as this product writes it")

@@ -64,7 +64,8 @@ var iteratedAlgorithms = map[string]func() hash.Hash{
 func parseIterated(text string) (storedHash, error) {
 	parts := strings.Split(text, "$")
 	if len(parts) != 4 {
-		return storedHash{}, fmt.Errorf("after its prefix stand an algorithm, iterations, a salt and a hash, parted by $")
+		return storedHash{}, fmt.Errorf(
+			"after its prefix stand an algorithm, iterations, a salt and a hash, parted by $")
 	}
 	digest, known := iteratedAlgorithms[parts[0]]
 	if !known {
@@ -106,7 +107,8 @@ func decodeStandardBase64(text string) ([]byte, error) {
 
 // bcrypt64 is the Base64 of bcrypt. Unused bits in the last character, which some programs do not
 // clear, are ignored, as bcrypt does.
-var bcrypt64 = base64.NewEncoding("./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789").WithPadding(base64.NoPadding)
+var bcrypt64 = base64.NewEncoding("./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789").
+	WithPadding(base64.NoPadding)
 
 // parseBcrypt parses COST$ and the salt and hash, of 22 and 31 characters.
 func parseBcrypt(text string, signExtended bool) (storedHash, error) {

@@ -140,7 +140,8 @@ func (s *Server) search(c *connection, number int64, request, message *ber.Packe
 	if s.Searched != nil && !s.Searched() {
 		return errors.New("the connection is to end")
 	}
-	base, scope, filter := strings.ToLower(request.Children[0].Data.String()), request.Children[1].Value.(int64), request.Children[6]
+	base, scope, filter := strings.ToLower(request.Children[0].Data.String()), request.Children[1].Value.(int64),
+		request.Children[6]
 	if base == "" && scope == ldap.ScopeBaseObject { // the root of the server
 		s.Searches.Add(1)
 		if err := c.send(number, entryPacket(Entry{}), nil); err != nil {

@@ -50,12 +50,13 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*servic
 		Alias:  s.Alias,
 		Suffix: suffix,
 		Throttle: throttle.Config{
-			LoginKey: secure.Derive(cfg.InternalSecret, "application logins"),
-			Pair:     throttle.Limit{Failures: cfg.PairLimit, Within: cfg.PairWindow},
-			Account:  throttle.Limit{Failures: cfg.AccountLimit, Within: cfg.AccountWindow},
-			Address:  throttle.Limit{Failures: cfg.AddressLimit, Within: cfg.AddressWindow}, AddressShare: cfg.AddressShare,
-			Application: throttle.Limit{Failures: cfg.AppLimit, Within: cfg.AppWindow},
-			KnownFor:    cfg.KnownFor,
+			LoginKey:     secure.Derive(cfg.InternalSecret, "application logins"),
+			Pair:         throttle.Limit{Failures: cfg.PairLimit, Within: cfg.PairWindow},
+			Account:      throttle.Limit{Failures: cfg.AccountLimit, Within: cfg.AccountWindow},
+			Address:      throttle.Limit{Failures: cfg.AddressLimit, Within: cfg.AddressWindow},
+			AddressShare: cfg.AddressShare,
+			Application:  throttle.Limit{Failures: cfg.AppLimit, Within: cfg.AppWindow},
+			KnownFor:     cfg.KnownFor,
 		},
 	})
 	s.Relay(data.Outbox(), cfg.Events)

@@ -145,7 +145,8 @@ func (s *Service) SetStatus(at id.Ref, status string) {
 // SetOrganizationStatus sets the status of an organization.
 func (s *Service) SetOrganizationStatus(at id.Ref, status string) {
 	s.t.Helper()
-	_, err := s.Rules.UpdateOrganization(context.Background(), at, application.NewOrganization{Status: field.Some(status)})
+	_, err := s.Rules.UpdateOrganization(context.Background(), at,
+		application.NewOrganization{Status: field.Some(status)})
 	check(s.t, err)
 }
 
@@ -168,7 +169,8 @@ func (s *Service) Map(at id.Ref, directories ...id.ID) {
 	check(s.t, err)
 	for _, m := range page.Items {
 		if m.StoreKind == directoryapi.Directories {
-			check(s.t, s.Rules.MappingDeleter(store.ApplicationKind)(context.Background(), id.Ref{Tenant: at.Tenant, ID: m.ID}))
+			check(s.t, s.Rules.MappingDeleter(store.ApplicationKind)(context.Background(),
+				id.Ref{Tenant: at.Tenant, ID: m.ID}))
 		}
 	}
 	for i, directory := range directories {
@@ -203,7 +205,8 @@ func (s *Service) FollowLinks(at id.Ref, directory id.ID) {
 func (s *Service) add(at id.Ref, kind string, account id.ID, in application.MappingChange) {
 	s.t.Helper()
 	_, err := s.Rules.CreateMapping(context.Background(), at.Tenant, application.NewMapping{
-		Application: field.Some(s.base.Link("applications", at.ID)), AccountStore: field.Some(s.base.Link(kind, account)),
+		Application:   field.Some(s.base.Link("applications", at.ID)),
+		AccountStore:  field.Some(s.base.Link(kind, account)),
 		MappingChange: in,
 	})
 	check(s.t, err)

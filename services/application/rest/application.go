@@ -41,7 +41,8 @@ func (v views) application(a applicationapi.Application) applicationView {
 	return applicationView{
 		Head: rest.NewHead(v.Base.To("applications", a.ID), a.CreatedAt, a.ModifiedAt),
 		Name: a.Name, Description: a.Description, Status: a.Status,
-		AuthorizedCallbackURIs: a.AuthorizedCallbackURIs, AuthorizedOriginURIs: a.AuthorizedOriginURIs, HomeURL: a.HomeURL,
+		AuthorizedCallbackURIs: a.AuthorizedCallbackURIs, AuthorizedOriginURIs: a.AuthorizedOriginURIs,
+		HomeURL:                    a.HomeURL,
 		Tenant:                     v.Base.Link("tenants", a.TenantID),
 		DefaultAccountStoreMapping: v.Base.OptionalLink("accountStoreMappings", a.DefaultAccountStore),
 		DefaultGroupStoreMapping:   v.Base.OptionalLink("accountStoreMappings", a.DefaultGroupStore),

@@ -17,7 +17,8 @@ import (
 // createWithDirectory is rest.CreateOwn for applications and organizations, which can be created
 // together with a directory (query parameter createDirectory).
 func createWithDirectory[In, T any, View rest.Resource](
-	create func(context.Context, id.ID, In, application.DirectoryToCreate) (T, error), view func(T) View) fiber.Handler {
+	create func(context.Context, id.ID, In, application.DirectoryToCreate) (T, error),
+	view func(T) View) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		directory, err := parseCreateDirectory(c)
 		if err != nil {
@@ -43,7 +44,8 @@ func parseCreateDirectory(c *fiber.Ctx) (first application.DirectoryToCreate, er
 	case slices.ContainsFunc(given[1:], func(other []byte) bool { return string(other) != text }):
 		return first, apierr.ParameterRepeated.Because("the query parameter %q has several values; send one", parameter)
 	case strings.TrimSpace(text) == "":
-		return first, apierr.Required.Because("the query parameter %q needs a value: true, or the name of the directory",
+		return first, apierr.Required.Because(
+			"the query parameter %q needs a value: true, or the name of the directory",
 			parameter)
 	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
 		return first, apierr.MalformedQuery.Because("the query parameter %q is not text in UTF-8", parameter)

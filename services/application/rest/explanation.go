@@ -88,7 +88,8 @@ func (v views) explanation(e application.Explanation) explanationView {
 		view.AccountStores[i] = v.consultedStore(store)
 	}
 	view.Throttle = throttle(e.Throttle)
-	view.Decision = decisionView{PasswordCompared: e.Refusal == nil, WouldBeCompared: e.Refusal == nil, Refusal: refusal(e.Refusal),
+	view.Decision = decisionView{PasswordCompared: e.Refusal == nil, WouldBeCompared: e.Refusal == nil,
+		Refusal:       refusal(e.Refusal),
 		AfterPassword: refusal(e.AfterPassword)}
 	if e.Found != nil {
 		view.Decision.AccountStore = v.accountStore(e.Found.Store)
@@ -99,8 +100,9 @@ func (v views) explanation(e application.Explanation) explanationView {
 		Policy: v.Base.Link("accountLinkingPolicies", policy.ID), Status: policy.Status,
 		Provisioning: policy.AutomaticProvisioning,
 		Matching:     policy.MatchingProperty,
-		Default:      v.accountStore(e.Linking.Default), Outcome: e.Linking.Outcome, Refusal: refusal(e.Linking.Refusal),
-		Reason: e.Linking.Reason,
+		Default:      v.accountStore(e.Linking.Default), Outcome: e.Linking.Outcome,
+		Refusal: refusal(e.Linking.Refusal),
+		Reason:  e.Linking.Reason,
 	}
 	if e.Linking.Account != nil {
 		view.Linking.Account = v.Base.OptionalLink("accounts", e.Linking.Account.ID)

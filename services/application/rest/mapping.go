@@ -40,6 +40,7 @@ func (v views) organizationMapping(m store.Mapping) organizationMappingView {
 func (v views) mappingHead(collection string, m store.Mapping) mappingHead {
 	return mappingHead{
 		Head:      rest.NewHead(v.Base.To(collection, m.ID), m.CreatedAt, m.ModifiedAt),
-		ListIndex: m.ListIndex, IsDefaultAccountStore: m.IsDefaultAccountStore, IsDefaultGroupStore: m.IsDefaultGroupStore,
+		ListIndex: m.ListIndex, IsDefaultAccountStore: m.IsDefaultAccountStore,
+		IsDefaultGroupStore: m.IsDefaultGroupStore,
 	}
 }

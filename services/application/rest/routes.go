@@ -36,7 +36,8 @@ func Mount(app *fiber.App, svc *application.Service, saml *saml.Service, base hr
 	v1.Get("/applications/:id", rest.Get(svc.Application, v.application))
 	v1.Post("/applications/:id", rest.Update(svc.UpdateApplication, v.application))
 	v1.Delete("/applications/:id", rest.Delete(svc.DeleteApplication))
-	v1.Get("/applications/:id/accounts", rest.List(accountAttributes, svc.AccountLister(store.ApplicationKind), v.Account))
+	v1.Get("/applications/:id/accounts",
+		rest.List(accountAttributes, svc.AccountLister(store.ApplicationKind), v.Account))
 	v1.Post("/applications/:id/accounts",
 		v.CreateAccount(svc.AccountCreator(store.ApplicationKind), svc.CreateProviderAccount))
 	v1.Get("/applications/:id/groups", rest.List(groupAttributes, svc.GroupLister(store.ApplicationKind), v.Group))

@@ -37,12 +37,13 @@ func (v views) identityProvider(p saml.IdentityProvider) identityProviderView {
 	return identityProviderView{
 		Head:   v.identityHead("samlIdentityProviders", p),
 		Status: p.Status, SSOLoginEndpoint: loginEndpoint(p), SignatureAlgorithm: p.SignatureAlgorithm,
-		SHAFingerprint:                   messages.Fingerprint(p.Certificate),
-		X509SigningCert:                  v.Base.Link("x509certificates", p.CertificateID),
-		Metadata:                         v.Base.Link("samlIdentityProviderMetadatas", p.ID),
-		AttributeStatementMappingRules:   v.Base.Link(string(mappingrule.AttributeStatement), p.ID),
-		RegisteredSAMLServiceProviders:   v.Base.Link("samlIdentityProviders", p.ID, "registeredSamlServiceProviders"),
-		SAMLServiceProviderRegistrations: v.Base.Link("samlIdentityProviders", p.ID, "samlServiceProviderRegistrations"),
+		SHAFingerprint:                 messages.Fingerprint(p.Certificate),
+		X509SigningCert:                v.Base.Link("x509certificates", p.CertificateID),
+		Metadata:                       v.Base.Link("samlIdentityProviderMetadatas", p.ID),
+		AttributeStatementMappingRules: v.Base.Link(string(mappingrule.AttributeStatement), p.ID),
+		RegisteredSAMLServiceProviders: v.Base.Link("samlIdentityProviders", p.ID, "registeredSamlServiceProviders"),
+		SAMLServiceProviderRegistrations: v.Base.Link("samlIdentityProviders", p.ID,
+			"samlServiceProviderRegistrations"),
 	}
 }
 

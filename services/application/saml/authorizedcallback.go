@@ -13,8 +13,8 @@ import (
 // the browser, is in services/idsite.
 func checkAuthorizedCallback(a applicationapi.Application, callbackURI string) error {
 	if len(a.AuthorizedCallbackURIs) == 0 {
-		return apierr.NoCallback.Because("the application has no authorizedCallbackUris, so that callbackUri cannot be one " +
-			"of them")
+		return apierr.NoCallback.Because("the application has no authorizedCallbackUris, so that callbackUri cannot " +
+			"be one of them")
 	}
 	if !redirecturi.IsListed(callbackURI, a.AuthorizedCallbackURIs) {
 		return apierr.CallbackNotListed.Because("callbackUri %q is none of the application's authorizedCallbackUris",

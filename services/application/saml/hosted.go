@@ -111,8 +111,9 @@ func (s *Service) SAMLResponse(ctx context.Context,
 			return out, err
 		}
 		signed, err = saml.Refusal{
-			Issuer: EntityID(s.core.Alias(), identity.ApplicationID), ConsumerURL: out.ConsumerURL, InResponseTo: in.RequestID,
-			Reason: in.Reason, Message: in.Message, Now: s.now(),
+			Issuer: EntityID(s.core.Alias(), identity.ApplicationID), ConsumerURL: out.ConsumerURL,
+			InResponseTo: in.RequestID,
+			Reason:       in.Reason, Message: in.Message, Now: s.now(),
 		}.Sign(pair, identity.SignatureAlgorithm)
 		out.Response = secure.Secret(base64.StdEncoding.EncodeToString(signed))
 		return out, err

@@ -100,7 +100,8 @@ func (s *Service) acquireKeyPairSlot(ctx context.Context) (release func(), err e
 	case s.keyPairSlot <- struct{}{}:
 		return func() { <-s.keyPairSlot }, nil
 	case <-ctx.Done():
-		return nil, apierr.Unavailable.Because("too many key pairs are being made at this moment; repeat the request later").
+		return nil, apierr.Unavailable.Because(
+			"too many key pairs are being made at this moment; repeat the request later").
 			WithRetryAfter(time.Second)
 	}
 }
@@ -150,7 +151,8 @@ func (s *Service) UpdateSAMLIdentityProvider(ctx context.Context, at id.Ref,
 		switch {
 		case p.SignatureAlgorithm == was: // unchanged, or changed by a concurrent request
 		case changed.Certificate == former:
-			return apierr.Unavailable.Because("signatureAlgorithm was changed at the same moment; repeat the request").WithRetryAfter(time.Second)
+			return apierr.Unavailable.Because("signatureAlgorithm was changed at the same moment; repeat the request").
+				WithRetryAfter(time.Second)
 		default:
 			p.CertificateID, p.Certificate, p.PrivateKeySealed = changed.CertificateID, changed.Certificate,
 				changed.PrivateKeySealed

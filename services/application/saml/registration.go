@@ -95,7 +95,8 @@ func (s *Service) CreateSAMLRegistration(ctx context.Context, provider id.Ref,
 		return tx.InsertSAMLRegistration(ctx, r)
 	})
 	if errors.Is(err, apierr.Exists) {
-		return r, apierr.SAMLRegistration.Because("the service provider is registered with the identity provider already")
+		return r, apierr.SAMLRegistration.Because(
+			"the service provider is registered with the identity provider already")
 	}
 	return r, err
 }

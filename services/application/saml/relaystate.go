@@ -93,7 +93,8 @@ func (s *Service) SAMLRelayState(ctx context.Context,
 	if err != nil {
 		return out, unknown
 	}
-	out.Application, err = s.core.ApplicationOfSAMLPolicy(caller.WithTenant(ctx, tenant), id.Ref{Tenant: tenant, ID: policy})
+	out.Application, err = s.core.ApplicationOfSAMLPolicy(caller.WithTenant(ctx, tenant),
+		id.Ref{Tenant: tenant, ID: policy})
 	if errors.Is(err, apierr.NotFound) {
 		return out, unknown
 	}
@@ -110,7 +111,8 @@ func (s *Service) relayKey(ctx context.Context, tenant id.ID) (secure.Secret, er
 	sealed, err := s.store.SAMLRelayKey(ctx, tenant)
 	if errors.Is(err, apierr.NotFound) {
 		err = s.store.Tx(ctx, func(tx *store.Tx) error {
-			return tx.InsertSAMLRelayKeyIfAbsent(ctx, tenant, s.ring.Seal(secure.Token(43), relayKeyPurpose(tenant)), s.now())
+			return tx.InsertSAMLRelayKeyIfAbsent(ctx, tenant, s.ring.Seal(secure.Token(43), relayKeyPurpose(tenant)),
+				s.now())
 		})
 		if err == nil {
 			sealed, err = s.store.SAMLRelayKey(ctx, tenant)

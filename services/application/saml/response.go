@@ -80,7 +80,8 @@ func (s *Service) VerifyAuthnRequest(ctx context.Context, at id.Ref,
 		return AuthnVerification{}, err
 	}
 	if s.now().Sub(request.IssuedAt) > maxRequestAge {
-		return AuthnVerification{}, apierr.Format.Because("samlRequest is older than %s; begin again at the service provider",
+		return AuthnVerification{}, apierr.Format.Because(
+			"samlRequest is older than %s; begin again at the service provider",
 			maxRequestAge)
 	}
 	provider, err := s.store.SAMLServiceProviderOfEntity(ctx, at.Tenant, request.Issuer)
@@ -101,14 +102,15 @@ func (s *Service) VerifyAuthnRequest(ctx context.Context, at id.Ref,
 	}
 	if provider.MustSignRequests() && !query.IsSigned() && !request.IsSigned() {
 		return AuthnVerification{}, apierr.Format.Because(
-			"samlRequest has no signature, and requestsMustBeSigned of the service provider is true; send queryString with " +
-				"the signature")
+			"samlRequest has no signature, and requestsMustBeSigned of the service provider is true; send " +
+				"queryString with the signature")
 	}
 	allowSHA1 := identity.SignatureAlgorithm == saml.SHA1
 	if query.IsSigned() {
 		if provider.EncodedX509Certificate == nil {
 			return AuthnVerification{}, apierr.Format.Because(
-				"queryString has a signature; set encodedX509Certificate of the service provider, so that it can be verified")
+				"queryString has a signature; set encodedX509Certificate of the service provider, so that it can be " +
+					"verified")
 		}
 		if err := query.Verify(encoded, in.RelayState.Or(""), *provider.EncodedX509Certificate, allowSHA1); err != nil {
 			return AuthnVerification{}, err
@@ -117,7 +119,8 @@ func (s *Service) VerifyAuthnRequest(ctx context.Context, at id.Ref,
 	if request.IsSigned() {
 		if provider.EncodedX509Certificate == nil {
 			return AuthnVerification{}, apierr.Format.Because(
-				"samlRequest has a signature; set encodedX509Certificate of the service provider, so that it can be verified")
+				"samlRequest has a signature; set encodedX509Certificate of the service provider, so that it can be " +
+					"verified")
 		}
 		if request, err = request.Verify(*provider.EncodedX509Certificate, allowSHA1); err != nil {
 			return AuthnVerification{}, err
@@ -141,13 +144,16 @@ func (s *Service) enabledRegistration(
 	if identity.Status != directoryapi.Enabled {
 		return store.SAMLRegistration{}, apierr.UnusableStatus.Because("the identity provider is disabled")
 	}
-	registration, err := s.store.SAMLRegistrationOf(ctx, id.Ref{Tenant: identity.TenantID, ID: identity.ID}, provider.ID)
+	registration, err := s.store.SAMLRegistrationOf(ctx, id.Ref{Tenant: identity.TenantID, ID: identity.ID},
+		provider.ID)
 	switch {
 	case errors.Is(err, apierr.NotFound):
 		err = errors.Join(apierr.UnusableStatus.Because(
-			"the service provider %q is not registered with the identity provider", provider.EntityID), errNotRegistered)
+			"the service provider %q is not registered with the identity provider", provider.EntityID),
+			errNotRegistered)
 	case err == nil && registration.Status != directoryapi.Enabled:
-		err = apierr.UnusableStatus.Because("the registration of the service provider %q is disabled", provider.EntityID)
+		err = apierr.UnusableStatus.Because("the registration of the service provider %q is disabled",
+			provider.EntityID)
 	}
 	return registration, err
 }
@@ -188,7 +194,8 @@ func (in ResponseRequest) check(s *Service) error {
 		given bool
 	}{
 		{"account", in.Account.Given()}, {"serviceProvider", in.ServiceProvider.Given()},
-		{"requestId", !isBlank(in.RequestID.Or(""))}, {"authnIssueInstant", !isBlank(string(in.AuthnIssueInstant.Or("")))},
+		{"requestId", !isBlank(in.RequestID.Or(""))},
+		{"authnIssueInstant", !isBlank(string(in.AuthnIssueInstant.Or("")))},
 	} {
 		if !required.given {
 			return apierr.Required.Because("%s is required; it cannot be null, empty or blank", required.name)
@@ -288,8 +295,10 @@ func (s *Service) samlKeyPair(identity IdentityProvider) (saml.KeyPair, error) {
 
 // accountForResponse returns an account if it may log in to the application of an identity
 // provider.
-func (s *Service) accountForResponse(ctx context.Context, identity IdentityProvider, account id.ID) (directoryapi.Account, error) {
-	unreachable := apierr.Reference.Because("account: the application reaches no account %q", s.base.To("accounts", account))
+func (s *Service) accountForResponse(ctx context.Context, identity IdentityProvider,
+	account id.ID) (directoryapi.Account, error) {
+	unreachable := apierr.Reference.Because("account: the application reaches no account %q",
+		s.base.To("accounts", account))
 	found, err := s.directories.Account(ctx, directoryapi.Ref{Tenant: identity.TenantID, ID: account})
 	if errors.Is(err, apierr.NotFound) {
 		return found, unreachable

@@ -108,7 +108,9 @@ func applyServiceProvider(p *store.SAMLServiceProvider, in NewServiceProvider, i
 	unchecked := p.AssertionConsumerServiceURL
 	errs.Required(&p.AssertionConsumerServiceURL, consumer, consumerURL, maxConsumerURL, isNew)
 	errs.Required(&p.EntityID, in.EntityID, "entityId", maxEntityID, isNew)
-	errs.SetOptional(&p.Name, in.Name, func(in field.Text) (*string, error) { return field.Nonempty(in, "name", maxServiceProviderName) })
+	errs.SetOptional(&p.Name, in.Name, func(in field.Text) (*string, error) {
+		return field.Nonempty(in, "name", maxServiceProviderName)
+	})
 	errs.Optional(&p.Description, in.Description, "description", maxServiceProviderDescription)
 	if in.NameIDFormat.Present {
 		p.NameIDFormat, err = nameIDFormat(in.NameIDFormat)

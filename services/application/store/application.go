@@ -62,14 +62,16 @@ func (s *Store) FindApplication(ctx context.Context, application id.ID) (applica
 // ApplicationOfWebConfig returns the application whose web config has an id, or apierr.NotFound.
 func (s *Store) ApplicationOfWebConfig(ctx context.Context, tenant, config id.ID) (applicationapi.Application, error) {
 	return pg.One[applicationapi.Application](ctx, s.db,
-		`SELECT `+applicationColumns+` FROM applications a WHERE a.tenant_id = $1 AND a.web_config_id = $2`, tenant, config)
+		`SELECT `+applicationColumns+` FROM applications a WHERE a.tenant_id = $1 AND a.web_config_id = $2`, tenant,
+		config)
 }
 
 // ApplicationOfSAMLPolicy returns the application whose SAML policy has an id, or
 // apierr.NotFound.
 func (s *Store) ApplicationOfSAMLPolicy(ctx context.Context, tenant, policy id.ID) (applicationapi.Application, error) {
 	return pg.One[applicationapi.Application](ctx, s.db,
-		`SELECT `+applicationColumns+` FROM applications a WHERE a.tenant_id = $1 AND a.saml_policy_id = $2`, tenant, policy)
+		`SELECT `+applicationColumns+` FROM applications a WHERE a.tenant_id = $1 AND a.saml_policy_id = $2`, tenant,
+		policy)
 }
 
 // ListApplications returns a page of the tenant's applications.
@@ -85,8 +87,8 @@ func (s *Store) ListStoreApplications(ctx context.Context, store id.Ref,
 	query list.Query) (list.Page[applicationapi.Application], error) {
 	return listsql.Select[applicationapi.Application](ctx, s.db, Applications, query, applicationColumns,
 		`FROM applications a WHERE a.tenant_id = $1 AND a.id IN (
-			SELECT m.owner_id FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.store_id = $2)`, "a.id", store.Tenant,
-		store.ID)
+			SELECT m.owner_id FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.store_id = $2)`, "a.id",
+		store.Tenant, store.ID)
 }
 
 // ListReachingApplications returns a page of the applications that one of the account stores is
@@ -95,7 +97,8 @@ func (s *Store) ListReachingApplications(ctx context.Context, tenant id.ID, stor
 	query list.Query) (list.Page[applicationapi.Application], error) {
 	return listsql.Select[applicationapi.Application](ctx, s.db, Applications, query, applicationColumns,
 		`FROM applications a WHERE a.tenant_id = $1 AND a.id IN (
-			WITH direct AS (SELECT m.owner_id FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.store_id = ANY ($2))
+			WITH direct AS (SELECT m.owner_id FROM account_store_mappings m WHERE m.tenant_id = $1
+			AND m.store_id = ANY ($2))
 			SELECT owner_id FROM direct
 			UNION SELECT m.owner_id FROM account_store_mappings m JOIN direct ON m.store_id = direct.owner_id
 				WHERE m.tenant_id = $1)`, "a.id", tenant, stores)
@@ -112,7 +115,8 @@ func (s *Store) Homes(ctx context.Context, tenant id.ID, limit int) ([]applicati
 // NameTaken reports whether the tenant has an application of that name.
 func (s *Store) NameTaken(ctx context.Context, tenant id.ID, name string) (bool, error) {
 	return pg.Value[bool](ctx, s.db,
-		`SELECT EXISTS (SELECT 1 FROM applications WHERE tenant_id = $1 AND name_folded = $2)`, tenant, field.Fold(name))
+		`SELECT EXISTS (SELECT 1 FROM applications WHERE tenant_id = $1 AND name_folded = $2)`, tenant,
+		field.Fold(name))
 }
 
 // LockApplication reads and locks an application that the transaction will change. Until the

@@ -40,8 +40,8 @@ func (tx *Tx) ChangeDNSLabel(ctx context.Context, a applicationapi.Application, 
 
 // releaseDNSLabel makes the label of an application free for others.
 func (tx *Tx) releaseDNSLabel(a applicationapi.Application) {
-	tx.Queue(`DELETE FROM dns_label_routes WHERE label = $3 AND tenant_id = $1 AND application_id = $2`, a.TenantID, a.ID,
-		a.DNSLabel)
+	tx.Queue(`DELETE FROM dns_label_routes WHERE label = $3 AND tenant_id = $1 AND application_id = $2`, a.TenantID,
+		a.ID, a.DNSLabel)
 }
 
 const (
@@ -79,7 +79,8 @@ func (s *Store) ApplicationByDNSLabel(ctx context.Context, label string) (applic
 // applicationByDNSLabel is ApplicationByDNSLabel from the database.
 func (s *Store) applicationByDNSLabel(ctx context.Context, label string) (applicationapi.Application, error) {
 	type route struct{ TenantID, ApplicationID id.ID }
-	to, err := pg.One[route](ctx, s.db, `SELECT tenant_id, application_id FROM dns_label_routes WHERE label = $1`, label)
+	to, err := pg.One[route](ctx, s.db, `SELECT tenant_id, application_id FROM dns_label_routes WHERE label = $1`,
+		label)
 	if err != nil {
 		return applicationapi.Application{}, err
 	}

@@ -27,8 +27,8 @@ type FailedLogin struct {
 	ExpiresAt     time.Time
 }
 
-const failedLoginColumns = `tenant_id, account_id, id, at, directory_id, application_id, code, login_limit, until, times,
-	address, request_id, expires_at`
+const failedLoginColumns = `tenant_id, account_id, id, at, directory_id, application_id, code, login_limit, until,
+	times, address, request_id, expires_at`
 
 // onceAMinute is the time in which the refusals by one limit are one row.
 const onceAMinute = time.Minute
@@ -50,23 +50,27 @@ func (tx *Tx) RecordFailedLogin(ctx context.Context, f FailedLogin) error {
 }
 
 // FailedLogins returns the failed logins of accounts since a time, the newest first.
-func (s *Store) FailedLogins(ctx context.Context, tenant id.ID, accounts []id.ID, since time.Time) ([]FailedLogin, error) {
+func (s *Store) FailedLogins(ctx context.Context, tenant id.ID, accounts []id.ID,
+	since time.Time) ([]FailedLogin, error) {
 	return pg.All[FailedLogin](ctx, s.db, `SELECT `+failedLoginColumns+` FROM failed_logins
 		WHERE tenant_id = $1 AND account_id = ANY($2) AND at >= $3 ORDER BY at DESC, id DESC`, tenant, accounts, since)
 }
 
 // ForgetFailedLogins deletes the failed logins of accounts.
 func (tx *Tx) ForgetFailedLogins(ctx context.Context, tenant id.ID, accounts ...id.ID) error {
-	_, err := pg.Exec(ctx, tx, `DELETE FROM failed_logins WHERE tenant_id = $1 AND account_id = ANY($2)`, tenant, accounts)
+	_, err := pg.Exec(ctx, tx, `DELETE FROM failed_logins WHERE tenant_id = $1 AND account_id = ANY($2)`, tenant,
+		accounts)
 	return err
 }
 
 // ForgetFailedLoginsOfDirectory deletes the failed logins of the accounts of a directory.
 func (tx *Tx) ForgetFailedLoginsOfDirectory(ctx context.Context, tenant, directory id.ID) error {
-	_, err := pg.Exec(ctx, tx, `DELETE FROM failed_logins WHERE tenant_id = $1 AND directory_id = $2`, tenant, directory)
+	_, err := pg.Exec(ctx, tx, `DELETE FROM failed_logins WHERE tenant_id = $1 AND directory_id = $2`, tenant,
+		directory)
 	return err
 }
 
 // Expiring are the rows of all tenants that the purge deletes after their time.
-var Expiring = []purgesql.Rows{{Table: "login_counters", Time: "expires_at"}, {Table: "failed_logins", Time: "expires_at"},
+var Expiring = []purgesql.Rows{{Table: "login_counters", Time: "expires_at"},
+	{Table: "failed_logins", Time: "expires_at"},
 	usage.Rows}

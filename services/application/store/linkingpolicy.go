@@ -38,7 +38,8 @@ func (s *Store) LinkingPolicy(ctx context.Context, tenant, policy id.ID) (Linkin
 // LinkingPolicyOf returns the policy of an application or an organization.
 func (s *Store) LinkingPolicyOf(ctx context.Context, tenant, owner id.ID) (LinkingPolicy, error) {
 	return pg.One[LinkingPolicy](ctx, s.db,
-		`SELECT `+linkingPolicyColumns+` FROM account_linking_policies WHERE tenant_id = $1 AND owner_id = $2`, tenant, owner)
+		`SELECT `+linkingPolicyColumns+` FROM account_linking_policies WHERE tenant_id = $1 AND owner_id = $2`, tenant,
+		owner)
 }
 
 // LockLinkingPolicy reads and locks a policy that the transaction will change.

@@ -40,10 +40,12 @@ func (s *Store) LoginCounters(ctx context.Context, tenant id.ID, of LoginCounter
 
 // CurrentCounters returns the counters with failures whose window has not ended, at most limit of them: of a login name
 // at every address and at all, and of the address of the key. Those with the most failures come first.
-func (s *Store) CurrentCounters(ctx context.Context, tenant id.ID, of LoginCounterKey, now time.Time, limit int) ([]LoginCounter, error) {
+func (s *Store) CurrentCounters(ctx context.Context, tenant id.ID, of LoginCounterKey, now time.Time,
+	limit int) ([]LoginCounter, error) {
 	return pg.All[LoginCounter](ctx, s.db, `SELECT `+counterColumns+` FROM login_counters
 		WHERE tenant_id = $1 AND (login = $2 OR login = '' AND address = $3) AND failures > 0 AND ends_at > $4
-		ORDER BY failures::float8 / failure_limit DESC, ends_at DESC, login, address LIMIT $5`, tenant, of.Login, of.Address, now, limit)
+		ORDER BY failures::float8 / failure_limit DESC, ends_at DESC, login, address LIMIT $5`, tenant, of.Login,
+		of.Address, now, limit)
 }
 
 // AddFailures adds a failure to each of the counters and returns them. A new window gets the

@@ -130,7 +130,8 @@ func (tx *Tx) UpdateMapping(ctx context.Context, m Mapping) error {
 	tx.invalidateLoginOrders(m.TenantID, m.OwnerID)
 	return pg.MustChange(ctx, tx, `UPDATE account_store_mappings
 		SET is_default_account_store = $3, is_default_group_store = $4, modified_at = $5
-		WHERE tenant_id = $1 AND id = $2`, m.TenantID, m.ID, m.IsDefaultAccountStore, m.IsDefaultGroupStore, m.ModifiedAt)
+		WHERE tenant_id = $1 AND id = $2`, m.TenantID, m.ID, m.IsDefaultAccountStore, m.IsDefaultGroupStore,
+		m.ModifiedAt)
 }
 
 // MoveMapping moves a mapping from its ListIndex to another one. The mappings between the two
@@ -138,8 +139,10 @@ func (tx *Tx) UpdateMapping(ctx context.Context, m Mapping) error {
 func (tx *Tx) MoveMapping(ctx context.Context, m Mapping, to int) error {
 	tx.invalidateLoginOrders(m.TenantID, m.OwnerID)
 	return pg.MustChange(ctx, tx, `UPDATE account_store_mappings
-		SET list_index = CASE WHEN id = $3 THEN $5::int WHEN $4::int < $5::int THEN list_index - 1 ELSE list_index + 1 END
-		WHERE tenant_id = $1 AND owner_id = $2 AND list_index BETWEEN least($4::int, $5::int) AND greatest($4::int, $5::int)`,
+		SET list_index = CASE WHEN id = $3 THEN $5::int WHEN $4::int < $5::int THEN list_index - 1
+			ELSE list_index + 1 END
+		WHERE tenant_id = $1 AND owner_id = $2 AND list_index BETWEEN least($4::int, $5::int)
+		AND greatest($4::int, $5::int)`,
 		m.TenantID, m.OwnerID, m.ID, m.ListIndex, to)
 }
 
@@ -148,7 +151,8 @@ func (tx *Tx) ClearOtherDefaults(ctx context.Context, m Mapping) error {
 	tx.invalidateLoginOrders(m.TenantID, m.OwnerID)
 	_, err := pg.Exec(ctx, tx, `UPDATE account_store_mappings SET is_default_account_store = is_default_account_store
 		AND NOT $4, is_default_group_store = is_default_group_store AND NOT $5, modified_at = $6
-		WHERE tenant_id = $1 AND owner_id = $2 AND id <> $3 AND (is_default_account_store AND $4 OR is_default_group_store
+		WHERE tenant_id = $1 AND owner_id = $2 AND id <> $3 AND (is_default_account_store AND $4
+		OR is_default_group_store
 		AND $5)`, m.TenantID, m.OwnerID, m.ID, m.IsDefaultAccountStore, m.IsDefaultGroupStore, m.ModifiedAt)
 	return err
 }
@@ -177,7 +181,7 @@ func (tx *Tx) DeleteStoreMappings(ctx context.Context, tenant, store id.ID, owne
 		SET list_index = m.list_index -
 			(SELECT count(*) FROM deleted d WHERE d.owner_id = m.owner_id AND d.list_index < m.list_index)
 		WHERE m.tenant_id = $1 AND m.id NOT IN (SELECT id FROM deleted)
-			AND EXISTS (SELECT 1 FROM deleted d WHERE d.owner_id = m.owner_id AND d.list_index < m.list_index)`, tenant, store,
-		owners)
+			AND EXISTS (SELECT 1 FROM deleted d WHERE d.owner_id = m.owner_id AND d.list_index < m.list_index)`, tenant,
+		store, owners)
 	return err
 }

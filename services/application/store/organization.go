@@ -80,8 +80,8 @@ func (s *Store) ListStoreOrganizations(ctx context.Context, store id.Ref,
 	query list.Query) (list.Page[Organization], error) {
 	return listsql.Select[Organization](ctx, s.db, Organizations, query, organizationColumns,
 		`FROM organizations o WHERE o.tenant_id = $1 AND o.id IN (
-			SELECT m.owner_id FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.store_id = $2)`, "o.id", store.Tenant,
-		store.ID)
+			SELECT m.owner_id FROM account_store_mappings m WHERE m.tenant_id = $1 AND m.store_id = $2)`, "o.id",
+		store.Tenant, store.ID)
 }
 
 // OrganizationTaken reports whether the tenant has an organization with the name or the nameKey
@@ -111,7 +111,8 @@ func (tx *Tx) ShareLockOrganization(ctx context.Context, tenant, organization id
 // or a nameKey that is taken is apierr.Exists.
 func (tx *Tx) InsertOrganization(ctx context.Context, o Organization, data customdata.Document) error {
 	tx.invalidateLoginOrders(o.TenantID, o.ID)
-	_, err := pg.Exec(ctx, tx, pg.Insert("organizations", organizationRow+", name_folded, description_folded"), o.args())
+	_, err := pg.Exec(ctx, tx, pg.Insert("organizations", organizationRow+", name_folded, description_folded"),
+		o.args())
 	if err != nil {
 		return err
 	}
@@ -123,13 +124,15 @@ func (tx *Tx) UpdateOrganization(ctx context.Context, before, o Organization) er
 	if before.Status != o.Status || before.NameKey != o.NameKey {
 		tx.invalidateLoginOrders(o.TenantID, o.ID)
 	}
-	return pg.MustChange(ctx, tx, `UPDATE organizations SET `+pg.Set(`name, name_folded, name_key, description, description_folded,
+	return pg.MustChange(ctx, tx,
+		`UPDATE organizations SET `+pg.Set(`name, name_folded, name_key, description, description_folded,
 		status, modified_at`)+` WHERE tenant_id = @tenant_id AND id = @id`, o.args())
 }
 
 // args are the values of the columns by their names.
 func (o Organization) args() pg.NamedArgs {
-	return pg.Named(o, pg.Args{"name_folded": field.Fold(o.Name), "description_folded": field.FoldOptional(o.Description)})
+	return pg.Named(o, pg.Args{"name_folded": field.Fold(o.Name),
+		"description_folded": field.FoldOptional(o.Description)})
 }
 
 // DeleteOrganization deletes an organization with its mappings, its linking policy and its

@@ -49,7 +49,8 @@ func (s *Store) SAMLIdentityProvider(ctx context.Context, at id.Ref) (SAMLIdenti
 // SAMLIdentityProviderOfCertificate returns the identity provider that signs with the key of
 // a certificate, or apierr.NotFound.
 func (s *Store) SAMLIdentityProviderOfCertificate(ctx context.Context, at id.Ref) (SAMLIdentityProvider, error) {
-	return pg.One[SAMLIdentityProvider](ctx, s.db, fromIdentityProviders+` WHERE tenant_id = $1 AND certificate_id = $2`,
+	return pg.One[SAMLIdentityProvider](ctx, s.db,
+		fromIdentityProviders+` WHERE tenant_id = $1 AND certificate_id = $2`,
 		at.Tenant, at.ID)
 }
 

@@ -27,7 +27,8 @@ type SAMLRegistration struct {
 const (
 	registrationColumns = `r.tenant_id, r.id, r.identity_provider_id, r.service_provider_id, r.status,
 		r.default_relay_state, r.created_at, r.modified_at`
-	registrationQuery = `SELECT ` + registrationColumns + ` FROM saml_registrations r WHERE r.tenant_id = $1 AND r.id = $2`
+	registrationQuery = `SELECT ` + registrationColumns + ` FROM saml_registrations r WHERE r.tenant_id = $1
+		AND r.id = $2`
 )
 
 // SAMLRegistrations has the attributes by which registrations are searched and sorted.
@@ -48,8 +49,8 @@ func (s *Store) SAMLRegistration(ctx context.Context, at id.Ref) (SAMLRegistrati
 // provider, or apierr.NotFound.
 func (s *Store) SAMLRegistrationOf(ctx context.Context, identity id.Ref, service id.ID) (SAMLRegistration, error) {
 	return pg.One[SAMLRegistration](ctx, s.db, `SELECT `+registrationColumns+` FROM saml_registrations r
-		WHERE r.tenant_id = $1 AND r.identity_provider_id = $2 AND r.service_provider_id = $3`, identity.Tenant, identity.ID,
-		service)
+		WHERE r.tenant_id = $1 AND r.identity_provider_id = $2 AND r.service_provider_id = $3`, identity.Tenant,
+		identity.ID, service)
 }
 
 // ListSAMLRegistrations returns a page of the registrations with an identity

@@ -110,7 +110,8 @@ func (p SAMLServiceProvider) args() pg.NamedArgs {
 // DeleteSAMLServiceProvider deletes a service provider with its registrations, or returns
 // apierr.NotFound.
 func (tx *Tx) DeleteSAMLServiceProvider(ctx context.Context, at id.Ref) error {
-	return pg.MustChange(ctx, tx, `DELETE FROM saml_service_providers WHERE tenant_id = $1 AND id = $2`, at.Tenant, at.ID)
+	return pg.MustChange(ctx, tx, `DELETE FROM saml_service_providers WHERE tenant_id = $1 AND id = $2`, at.Tenant,
+		at.ID)
 }
 
 // SAMLCertificates returns the certificates of at most limit service providers of all tenants, in the order

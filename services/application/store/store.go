@@ -30,7 +30,8 @@ func Migrations() fs.FS { return pg.Embedded(files) }
 // Config returns the address of the service's database, its schema and its migrations.
 func Config(url secure.Secret) pg.Config {
 	return pg.Config{
-		URL: url, Schema: "application", Migrations: []fs.FS{outbox.Migrations(), customdatastore.Migrations(), usage.Migrations(), Migrations()},
+		URL: url, Schema: "application",
+		Migrations: []fs.FS{outbox.Migrations(), customdatastore.Migrations(), usage.Migrations(), Migrations()},
 	}
 }
 
@@ -53,13 +54,15 @@ const loginOrderCacheSize = 50_000
 // New returns the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
-		Purger: purgesql.NewPurger(db), db: db, Usage: usage.NewCounter(db, now), outbox: outbox.New(db, "application", now),
-		loginOrders: pgcache.NewWithin(db, pgcache.FreshBounds(loginOrderCacheSize), "application.loginOrders", loginOrderChannel,
-			loginOrderQuery, loginOrderRow.dependsOn),
+		Purger: purgesql.NewPurger(db), db: db, Usage: usage.NewCounter(db, now),
+		outbox: outbox.New(db, "application", now),
+		loginOrders: pgcache.NewWithin(db, pgcache.FreshBounds(loginOrderCacheSize), "application.loginOrders",
+			loginOrderChannel, loginOrderQuery, loginOrderRow.dependsOn),
 		loginOrderFeed: pgcache.NewFeed(db, loginOrderChannel),
 		// An application has the ids of its default mappings, so that its cache entry is
 		// invalidated with its login order, too.
-		applications: pgcache.New[applicationapi.Application](db, "application.applications", "application.applications",
+		applications: pgcache.New[applicationapi.Application](db, "application.applications",
+			"application.applications",
 			applicationQuery, nil),
 		labels: newLabelCache(now),
 	}

@@ -34,8 +34,10 @@ func (tx *Tx) LockOwner(ctx context.Context, kind OwnerKind, owner id.Ref) error
 func (tx *Tx) LockStoreOwners(ctx context.Context, tenant, store id.ID) ([]id.ID, error) {
 	var owners []id.ID
 	for _, kind := range []OwnerKind{OrganizationKind, ApplicationKind} {
-		locked, err := pg.Values[id.ID](ctx, tx, `SELECT o.id FROM `+string(kind)+` o WHERE o.tenant_id = $1 AND o.id IN (
-			SELECT m.owner_id FROM account_store_mappings m WHERE m.tenant_id = $1 AND (m.store_id = $2 OR m.directory_id = $2)
+		locked, err := pg.Values[id.ID](ctx, tx,
+			`SELECT o.id FROM `+string(kind)+` o WHERE o.tenant_id = $1 AND o.id IN (
+			SELECT m.owner_id FROM account_store_mappings m WHERE m.tenant_id = $1 AND (m.store_id = $2
+			OR m.directory_id = $2)
 			) ORDER BY o.id FOR UPDATE`, tenant, store)
 		if err != nil {
 			return nil, err

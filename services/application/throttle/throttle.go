@@ -47,9 +47,8 @@ var limitReasons = map[string]string{
 	resultPair:    "too many logins of this user name or email failed at this address",
 	resultAccount: "too many logins of this user name or email failed at addresses where it has not logged in before",
 	resultAddress: "too many logins failed at this address, and this user name or email has not logged in there before",
-	resultApplication: "too many logins failed at this application by an API key that does not name the address of the " +
-		"user, and this " +
-		"user name or email has not logged in there before",
+	resultApplication: "too many logins failed at this application by an API key that does not name the address of " +
+		"the user, and this user name or email has not logged in there before",
 }
 
 // Config has the limits of failed logins.
@@ -207,8 +206,8 @@ func (a Attempt) limitResult(key store.LoginCounterKey) string {
 
 // AfterPassword are the errors of a login whose password is right.
 var AfterPassword = []error{
-	apierr.AccountDisabled, apierr.AccountUnverified, apierr.AccountLocked, apierr.GroupDisabled, apierr.DirectoryDisabled,
-	apierr.OrganizationDisabled, apierr.OutsideDomains,
+	apierr.AccountDisabled, apierr.AccountUnverified, apierr.AccountLocked, apierr.GroupDisabled,
+	apierr.DirectoryDisabled, apierr.OrganizationDisabled, apierr.OutsideDomains,
 }
 
 // RecordOutcome counts the outcome of a login attempt, and returns the error for the client.

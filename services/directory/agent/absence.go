@@ -54,7 +54,8 @@ func (s *Service) brake(ctx context.Context, tx *store.Tx, agent store.Agent, be
 		return 0, nil // the last page again, which was let pass, or nothing that vanishes
 	}
 	of := store.Vanished{
-		TenantID: agent.TenantID, DirectoryID: agent.DirectoryID, ExternalIDs: in.DeletedAccounts.Value, Before: begun.Number,
+		TenantID: agent.TenantID, DirectoryID: agent.DirectoryID, ExternalIDs: in.DeletedAccounts.Value,
+		Before: begun.Number,
 	}
 	kept, added := []string{}, int64(0)
 	if complete {
@@ -100,8 +101,8 @@ func (s *Service) heldError(ctx context.Context, agent store.Agent, held int64) 
 		"agent", agent.ID.String(), "directory", agent.DirectoryID.String(), "accounts", held)
 	return apierr.SyncHeld.Because(
 		"the sync would make %d accounts absent, more than maxAbsent (%s) allows, or all; nothing was changed. "+
-			"If they have really gone, confirm with POST /agents/%s {\"confirmAbsent\":true}", held, agent.Config.MaxAbsent,
-		agent.ID)
+			"If they have really gone, confirm with POST /agents/%s {\"confirmAbsent\":true}", held,
+		agent.Config.MaxAbsent, agent.ID)
 }
 
 // endVanished makes a batch of vanished accounts absent, or deletes them where absentRetention is
@@ -135,13 +136,14 @@ func (s *Service) purgeAbsent(ctx context.Context) error {
 			continue
 		}
 		since := s.now().Add(-retention)
-		err = errors.Join(err, purge.Drain(caller.WithTenant(ctx, d.TenantID), s.store.Tx, func(tx *store.Tx) (int64, error) {
-			if err := tx.LockMirror(ctx, d.DirectoryID); err != nil { // a sync may find them again at this moment
-				return 0, err
-			}
-			accounts, err := tx.DeleteAbsentAccounts(ctx, d.TenantID, d.DirectoryID, since, directory.BatchSize)
-			return directory.EmitDeleted(ctx, tx, d.TenantID, d.DirectoryID, accounts, err)
-		}))
+		err = errors.Join(err, purge.Drain(caller.WithTenant(ctx, d.TenantID), s.store.Tx,
+			func(tx *store.Tx) (int64, error) {
+				if err := tx.LockMirror(ctx, d.DirectoryID); err != nil { // a sync may find them again at this moment
+					return 0, err
+				}
+				accounts, err := tx.DeleteAbsentAccounts(ctx, d.TenantID, d.DirectoryID, since, directory.BatchSize)
+				return directory.EmitDeleted(ctx, tx, d.TenantID, d.DirectoryID, accounts, err)
+			}))
 	}
 	return err
 }

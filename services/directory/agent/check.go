@@ -179,7 +179,8 @@ func (s *Service) CheckPassword(ctx context.Context, found store.Candidate, pass
 	trace := propagation.MapCarrier{} // of the login, for the agent
 	telemetry.InjectTrace(ctx, trace)
 	err = s.store.Tx(ctx, func(tx *store.Tx) error {
-		waiting, err := agentstore.CountWaitingChecks(ctx, tx.Tx, found.TenantID, agent.AgentID, s.now().Add(-checkTimeout))
+		waiting, err := agentstore.CountWaitingChecks(ctx, tx.Tx, found.TenantID, agent.AgentID,
+			s.now().Add(-checkTimeout))
 		if err != nil {
 			return err
 		}
@@ -190,7 +191,8 @@ func (s *Service) CheckPassword(ctx context.Context, found store.Candidate, pass
 		}
 		agentstore.InsertCheck(tx.Tx, agentstore.Check{
 			TenantID: found.TenantID, AgentID: agent.AgentID, ID: check, ExternalID: agent.ExternalID,
-			Username: found.Username, Password: s.ring.Seal(password, checkPurpose(check)), Trace: trace, CreatedAt: s.now(),
+			Username: found.Username, Password: s.ring.Seal(password, checkPurpose(check)), Trace: trace,
+			CreatedAt: s.now(),
 		})
 		return nil
 	})
@@ -260,8 +262,9 @@ var refusalReasons = map[string]int{"EXPIRED": checkExpired, "LOCKED": checkLock
 // checkErrors are the errors of a login by the result of its check.
 var checkErrors = map[int]error{
 	agentstore.CheckFailure: apierr.WrongPassword,
-	checkExpired:            apierr.WrongPassword.Because("the password has expired at the directory server; change it there"),
-	checkLocked:             apierr.WrongPassword.Because("the directory server has locked the account"),
+	checkExpired: apierr.WrongPassword.Because(
+		"the password has expired at the directory server; change it there"),
+	checkLocked: apierr.WrongPassword.Because("the directory server has locked the account"),
 	checkDisabled: apierr.WrongPassword.Because(
 		"the directory server has disabled the account, or does not let it in now"),
 	9001: apierr.ServerUnreachable.Because("the agent does not reach the directory server"),
@@ -327,8 +330,8 @@ func (s *Service) leaseChecks(ctx context.Context, at id.Ref) (leased []Check, e
 	now := s.now()
 	var found []agentstore.Check
 	err = s.store.Tx(ctx, func(tx *store.Tx) (err error) {
-		found, err = agentstore.LeaseChecks(ctx, tx.Tx, at.Tenant, at.ID, now.Add(-checkTimeout), now, now.Add(checkLease),
-			maxChecksPerPoll)
+		found, err = agentstore.LeaseChecks(ctx, tx.Tx, at.Tenant, at.ID, now.Add(-checkTimeout), now,
+			now.Add(checkLease), maxChecksPerPoll)
 		return err
 	})
 	for _, check := range found {

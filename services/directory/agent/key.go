@@ -72,6 +72,7 @@ func (s *Service) AuthenticateAgent(ctx context.Context,
 		k.AgentID != agent.ID {
 		return directoryapi.AgentKey{}, errAgentKey
 	}
-	return directoryapi.AgentKey{TenantID: k.TenantID, ID: k.ID, AgentID: k.AgentID, Name: k.Name, CreatedAt: k.CreatedAt},
+	return directoryapi.AgentKey{TenantID: k.TenantID, ID: k.ID, AgentID: k.AgentID, Name: k.Name,
+			CreatedAt: k.CreatedAt},
 		nil
 }

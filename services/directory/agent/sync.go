@@ -172,7 +172,8 @@ func (in Sync) check() (syncID string, err error) {
 	}
 	deleted := len(in.DeletedAccounts.Value) + len(in.DeletedGroups.Value)
 	if n := len(in.Accounts.Value) + len(in.Groups.Value) + deleted; n > maxPage {
-		return "", apierr.AboveMaximum.Because("the page has %d entries; send at most %d and the others in further pages", n,
+		return "", apierr.AboveMaximum.Because(
+			"the page has %d entries; send at most %d and the others in further pages", n,
 			maxPage)
 	}
 	if !areTexts(in.DeletedAccounts.Value) || !areTexts(in.DeletedGroups.Value) {
@@ -189,14 +190,16 @@ func (s *Service) removeUnnamed(in *Sync) ([]agentstore.Refusal, error) {
 		if err != nil {
 			return err
 		}
-		refused = append(refused, agentstore.Refusal{Kind: kind, ExternalID: hex.EncodeToString(digest(text)), Name: name,
-			Reason: refusalReason(reason), Entry: json.RawMessage("null"), CreatedAt: s.now()})
+		refused = append(refused,
+			agentstore.Refusal{Kind: kind, ExternalID: hex.EncodeToString(digest(text)), Name: name,
+				Reason: refusalReason(reason), Entry: json.RawMessage("null"), CreatedAt: s.now()})
 		return nil
 	}
 	accounts, groups := []SyncAccount{}, []SyncGroup{}
 	for _, a := range in.Accounts.Value {
 		if _, reason := field.Verbatim(a.ExternalID, "externalId", maxEntryID); reason != nil {
-			if err := refuse(agentstore.UnnamedAccount, a.Username.Or(a.Email.Value), a, cmp.Or(a.invalid, reason)); err != nil {
+			if err := refuse(agentstore.UnnamedAccount, a.Username.Or(a.Email.Value), a,
+				cmp.Or(a.invalid, reason)); err != nil {
 				return nil, err
 			}
 			continue

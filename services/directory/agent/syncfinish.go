@@ -36,7 +36,8 @@ func (s *Service) refusal(kind, key, name, reason string, entry any, invalid err
 		entry = nil
 	}
 	text, err := json.Marshal(entry)
-	return agentstore.Refusal{Kind: kind, ExternalID: key, Name: name, Reason: reason, Entry: text, CreatedAt: s.now()}, err
+	return agentstore.Refusal{Kind: kind, ExternalID: key, Name: name, Reason: reason, Entry: text, CreatedAt: s.now()},
+		err
 }
 
 // SyncWorker is the worker that finishes syncs when all their pages have arrived, and at its start

@@ -146,9 +146,10 @@ func Apply(a *store.Agent, ring *secure.Keyring, config field.Nullable[Config], 
 	errs.Verbatim(&to.AccountConfig.ObjectClass, accounts.ObjectClass, "accountConfig.objectClass", directory.MaxName,
 		isNew)
 	errs.Verbatim(&to.AccountConfig.EmailRDN, accounts.EmailRDN, "accountConfig.emailRdn", directory.MaxName, isNew)
-	errs.Verbatim(&to.AccountConfig.GivenNameRDN, accounts.GivenNameRDN, "accountConfig.givenNameRdn", directory.MaxName,
+	errs.Verbatim(&to.AccountConfig.GivenNameRDN, accounts.GivenNameRDN, "accountConfig.givenNameRdn",
+		directory.MaxName, isNew)
+	errs.Verbatim(&to.AccountConfig.SurnameRDN, accounts.SurnameRDN, "accountConfig.surnameRdn", directory.MaxName,
 		isNew)
-	errs.Verbatim(&to.AccountConfig.SurnameRDN, accounts.SurnameRDN, "accountConfig.surnameRdn", directory.MaxName, isNew)
 	errs.Verbatim(&to.AccountConfig.UsernameRDN, accounts.UsernameRDN, "accountConfig.usernameRdn", directory.MaxName,
 		isNew)
 	if a.ProviderID != directory.AD {
@@ -156,8 +157,8 @@ func Apply(a *store.Agent, ring *secure.Keyring, config field.Nullable[Config], 
 	}
 	errs.Verbatim(&to.GroupConfig.ObjectClass, groups.ObjectClass, "groupConfig.objectClass", directory.MaxName, isNew)
 	errs.Verbatim(&to.GroupConfig.NameRDN, groups.NameRDN, "groupConfig.nameRdn", directory.MaxName, isNew)
-	errs.Verbatim(&to.GroupConfig.DescriptionRDN, groups.DescriptionRDN, "groupConfig.descriptionRdn", directory.MaxName,
-		isNew)
+	errs.Verbatim(&to.GroupConfig.DescriptionRDN, groups.DescriptionRDN, "groupConfig.descriptionRdn",
+		directory.MaxName, isNew)
 	if password != "" {
 		a.PasswordSealed = ring.Seal(secure.Secret(password), PasswordPurpose(a.ID))
 	}

@@ -68,8 +68,9 @@ type Client struct {
 // New makes a client. endpoints are those of the social providers, by their ids.
 func New(guard outbound.Guard, endpoints map[string]Endpoints, now func() time.Time) *Client {
 	return &Client{
-		http: newHTTP(guard.Transport()), endpoints: endpoints, documents: &documentCache{entries: map[string]document{}},
-		now: now,
+		http: newHTTP(guard.Transport()), endpoints: endpoints,
+		documents: &documentCache{entries: map[string]document{}},
+		now:       now,
 	}
 }
 
@@ -307,7 +308,9 @@ func (s *providerLogin) providerError(text string) *apierr.Error {
 		s.login.AccessToken, s.login.AccessTokenSecret, s.login.Code, s.login.Verifier,
 	} {
 		if len(secret) > 3 {
-			text = strings.ReplaceAll(strings.ReplaceAll(text, secret.Reveal(), "***"), url.QueryEscape(secret.Reveal()), "***")
+			text = strings.ReplaceAll(strings.ReplaceAll(text, secret.Reveal(), "***"),
+				url.QueryEscape(secret.Reveal()),
+				"***")
 		}
 	}
 	return providerError(s.provider.Provider, text)

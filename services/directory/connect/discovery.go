@@ -57,7 +57,8 @@ func (c *Client) discover(ctx context.Context, p *provider) error {
 	}
 	if strings.TrimSuffix(m.Issuer, "/") != strings.TrimSuffix(issuer, "/") {
 		return providerError(p.Provider,
-			fmt.Sprintf("its discovery document is that of the issuer %q; set discoveryUrl to that", printable(m.Issuer)))
+			fmt.Sprintf("its discovery document is that of the issuer %q; set discoveryUrl to that",
+				printable(m.Issuer)))
 	}
 	for _, endpoint := range []struct {
 		to   *string

@@ -15,9 +15,10 @@ import (
 type Endpoints struct {
 	Authorization string `json:"authorizationEndpoint"`
 	Token         string `json:"tokenEndpoint"`
-	Resource      string `json:"resourceEndpoint"`      // user info endpoint, which returns the user object
-	TokenInfo     string `json:"tokeninfoEndpoint"`     // google: says to which client an access token was issued
-	TokenCheck    string `json:"tokenCheckEndpoint"`    // facebook, github: the same; {clientId} stands for the client id
+	Resource      string `json:"resourceEndpoint"`  // user info endpoint, which returns the user object
+	TokenInfo     string `json:"tokeninfoEndpoint"` // google: says to which client an access token was issued
+	// facebook, github: the same; {clientId} stands for the client id
+	TokenCheck    string `json:"tokenCheckEndpoint"`
 	Introspection string `json:"introspectionEndpoint"` // linkedin, generic: the same (RFC 7662)
 	JWKS          string `json:"jwksUri"`               // keys that sign id tokens
 	Issuer        string `json:"issuer"`                // of id tokens
@@ -34,7 +35,8 @@ var publicEndpoints = map[string]Endpoints{
 	facebook: {
 		Authorization: "https://www.facebook.com/v25.0/dialog/oauth",
 		Token:         "https://graph.facebook.com/v25.0/oauth/access_token",
-		Resource:      "https://graph.facebook.com/v25.0/me", TokenCheck: "https://graph.facebook.com/v25.0/debug_token",
+		Resource:      "https://graph.facebook.com/v25.0/me",
+		TokenCheck:    "https://graph.facebook.com/v25.0/debug_token",
 	},
 	github: {
 		Authorization: "https://github.com/login/oauth/authorize", Token: "https://github.com/login/oauth/access_token",
@@ -79,7 +81,8 @@ func ParseEndpoints(text string) (map[string]Endpoints, error) {
 		}
 		for name, address := range endpoints.byName() {
 			u, err := url.Parse(address)
-			if address != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "") {
+			if address != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil ||
+				u.Fragment != "") {
 				return nil, fmt.Errorf("the %s of %s must be an absolute https URL", name, id)
 			}
 		}
@@ -106,7 +109,8 @@ func (e Endpoints) completed(id string, named map[string]any) Endpoints {
 	case facebook:
 		beside(&e.TokenCheck, "tokenCheckEndpoint", "resourceEndpoint", e.Resource, "debug_token")
 	case github:
-		beside(&e.TokenCheck, "tokenCheckEndpoint", "resourceEndpoint", e.Resource, "applications/"+clientIDMark+"/token")
+		beside(&e.TokenCheck, "tokenCheckEndpoint", "resourceEndpoint", e.Resource,
+			"applications/"+clientIDMark+"/token")
 	case linkedin:
 		beside(&e.Introspection, "introspectionEndpoint", "tokenEndpoint", e.Token, "introspectToken")
 	case twitter:

@@ -49,7 +49,8 @@ func (s *providerLogin) generic(ctx context.Context) (directoryapi.ProviderUser,
 
 // tokenClaims are the claims of an id token that do not describe the user.
 var tokenClaims = []string{
-	"iss", "aud", "exp", "iat", "nbf", "nonce", "at_hash", "c_hash", "azp", "sid", "jti", "typ", "acr", "amr", "auth_time",
+	"iss", "aud", "exp", "iat", "nbf", "nonce", "at_hash", "c_hash", "azp", "sid", "jti", "typ", "acr", "amr",
+	"auth_time",
 }
 
 // userObject fetches the user object of the access token.

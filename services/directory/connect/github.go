@@ -22,7 +22,8 @@ func (s *providerLogin) github(ctx context.Context) (directoryapi.ProviderUser, 
 	}
 	splitName(&u, firstText(object, "name"))
 	u.EmailVerified = u.Email != "" // GitHub allows only verified emails on the public profile
-	answer, body, err := s.call(ctx, strings.TrimSuffix(s.provider.Resource, "/")+"/emails", bearer(s.tokens.AccessToken))
+	answer, body, err := s.call(ctx, strings.TrimSuffix(s.provider.Resource, "/")+"/emails",
+		bearer(s.tokens.AccessToken))
 	if err != nil {
 		return u, s.callError(err)
 	}

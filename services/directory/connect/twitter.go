@@ -23,9 +23,11 @@ func (w contextTransport) RoundTrip(request *http.Request) (*http.Response, erro
 func (c *Client) oauth1(ctx context.Context, p provider, callback string) *oauth1.Config {
 	return &oauth1.Config{
 		ConsumerKey: p.ClientID, ConsumerSecret: p.ClientSecret.Reveal(), CallbackURL: callback,
-		Endpoint: oauth1.Endpoint{RequestTokenURL: p.RequestToken, AuthorizeURL: p.Authorization, AccessTokenURL: p.Token},
+		Endpoint: oauth1.Endpoint{RequestTokenURL: p.RequestToken, AuthorizeURL: p.Authorization,
+			AccessTokenURL: p.Token},
 		HTTPClient: &http.Client{
-			Transport: contextTransport{ctx, c.http.Transport}, CheckRedirect: c.http.CheckRedirect, Timeout: callTimeout,
+			Transport: contextTransport{ctx, c.http.Transport}, CheckRedirect: c.http.CheckRedirect,
+			Timeout: callTimeout,
 		},
 	}
 }
@@ -66,7 +68,8 @@ func (s *providerLogin) twitter(ctx context.Context) (directoryapi.ProviderUser,
 	signed.CheckRedirect, signed.Timeout = s.http.CheckRedirect, callTimeout
 	plain := *s
 	plain.Client = &Client{http: signed}
-	object, raw, err := plain.get(ctx, withQuery(s.provider.Resource, "include_email", "true", "skip_status", "true"), nil)
+	object, raw, err := plain.get(ctx, withQuery(s.provider.Resource, "include_email", "true", "skip_status", "true"),
+		nil)
 	if err != nil {
 		return directoryapi.ProviderUser{}, err
 	}

@@ -19,7 +19,8 @@ func NewAgent(t testing.TB, rules *app.Service, tenant id.ID) id.Ref {
 		DirectoryHost: text("ldap.internal"), AgentUserDN: text("cn=agent"), AgentUserDNPassword: text("x"),
 		BaseDN: text("dc=x"),
 		AccountConfig: field.Some(agentconfig.Accounts{
-			ObjectClass: text("person"), EmailRDN: text("mail"), GivenNameRDN: text("givenName"), SurnameRDN: text("sn"),
+			ObjectClass: text("person"), EmailRDN: text("mail"), GivenNameRDN: text("givenName"),
+			SurnameRDN:  text("sn"),
 			UsernameRDN: text("uid"), PasswordRDN: text("userPassword"),
 		}),
 		GroupConfig: field.Some(agentconfig.Groups{

@@ -239,7 +239,8 @@ func (s *Service) Join(t testing.TB, account id.Ref, group id.ID) {
 func (s *Service) Link(t testing.TB, one, other id.Ref) {
 	t.Helper()
 	_, err := s.Rules.CreateAccountLink(context.Background(), one.Tenant, provider.NewAccountLink{
-		LeftAccount: field.Some(s.base.Link("accounts", one.ID)), RightAccount: field.Some(s.base.Link("accounts", other.ID)),
+		LeftAccount:  field.Some(s.base.Link("accounts", one.ID)),
+		RightAccount: field.Some(s.base.Link("accounts", other.ID)),
 	})
 	check(t, err)
 }

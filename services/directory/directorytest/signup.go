@@ -26,7 +26,8 @@ func (s *Service) Tenants(t testing.TB) (all []directoryapi.SignedUp) {
 		check(t, err)
 		made.Owner, err = s.Rules.Owner(context.Background(), at)
 		check(t, err)
-		made.Directory, err = s.Rules.Directory(context.Background(), id.Ref{Tenant: tenant, ID: made.Owner.DirectoryID})
+		made.Directory, err = s.Rules.Directory(context.Background(),
+			id.Ref{Tenant: tenant, ID: made.Owner.DirectoryID})
 		check(t, err)
 		all = append(all, made)
 	}
@@ -40,7 +41,8 @@ func (s *Service) SignUpTokens(t testing.TB) map[string]secure.Secret {
 	for _, e := range Events[events.SignUpRequested](t, s, "SignUpRequested") {
 		token, err := s.Ring.Open(e.Token, events.MailTokenPurpose(e.Account))
 		check(t, err)
-		if pending, err := s.Rules.PendingSignUp(context.Background(), directoryapi.SignUpToken{Token: token}); err == nil {
+		if pending, err := s.Rules.PendingSignUp(context.Background(),
+			directoryapi.SignUpToken{Token: token}); err == nil {
 			tokens[pending.Email] = token
 		}
 	}

@@ -49,7 +49,8 @@ func (p socialProvider) client(t testing.TB) *connect.Client {
 			"authorizationEndpoint": p.URL + "/authorize", "tokenEndpoint": p.URL + "/token",
 			"resourceEndpoint":  p.URL + "/user",
 			"tokeninfoEndpoint": p.URL + "/tokeninfo", "jwksUri": p.URL + "/jwks", "issuer": p.URL,
-			"introspectionEndpoint": p.URL + "/introspect", "tokenCheckEndpoint": p.URL + "/applications/{clientId}/token",
+			"introspectionEndpoint": p.URL + "/introspect",
+			"tokenCheckEndpoint":    p.URL + "/applications/{clientId}/token",
 		}
 	}
 	all["twitter"] = map[string]string{"resourceEndpoint": p.URL + "/user", "tokenEndpoint": p.URL + "/token"}

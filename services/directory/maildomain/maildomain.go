@@ -28,10 +28,12 @@ func List(name string, entries []string) ([]string, error) {
 	}
 	for _, entry := range entries {
 		if n := utf8.RuneCountInString(entry); n > maxDomain {
-			return nil, apierr.TooLong.Because("%s holds an entry of %d characters; at most %d are allowed", name, n, maxDomain)
+			return nil, apierr.TooLong.Because("%s holds an entry of %d characters; at most %d are allowed", name, n,
+				maxDomain)
 		}
 		if !isPattern(entry) {
-			return nil, apierr.WrongType.Because("%s holds %q, which is not a domain name with or without *", name, entry).
+			return nil, apierr.WrongType.Because("%s holds %q, which is not a domain name with or without *", name,
+				entry).
 				Saying("%q cannot be listed. It is not a valid domain.", entry)
 		}
 	}

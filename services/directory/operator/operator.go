@@ -47,7 +47,8 @@ func FindTenant(ctx context.Context, data *store.Store, name string) (directorya
 }
 
 // ListTenants returns a page of the tenants of the deployment, or the error of the query.
-func (s *Service) ListTenants(ctx context.Context, in directoryapi.ListTenants) (list.Page[directoryapi.Tenant], error) {
+func (s *Service) ListTenants(ctx context.Context,
+	in directoryapi.ListTenants) (list.Page[directoryapi.Tenant], error) {
 	query, err := list.Parse(in.Query, operatorstore.Tenants)
 	if err != nil {
 		return list.Page[directoryapi.Tenant]{}, err
@@ -73,13 +74,15 @@ func (s *Service) ResumeTenant(ctx context.Context, in directoryapi.OperatorChan
 // DeleteTenant suspends a tenant and deletes all of it after a grace, and records that.
 func (s *Service) DeleteTenant(ctx context.Context, in directoryapi.DeleteTenant) (directoryapi.Tenant, error) {
 	return s.changeTenant(ctx, "tenant delete", in.OperatorChange,
-		func(ctx context.Context, data *store.Store, t directoryapi.Tenant, e operatorlog.Event) (directoryapi.Tenant, error) {
+		func(ctx context.Context, data *store.Store, t directoryapi.Tenant, e operatorlog.Event) (directoryapi.Tenant,
+			error) {
 			return DeleteTenant(ctx, data, t, e, in.Grace)
 		})
 }
 
 // DeletedTenants returns the tenants whose rows each service deletes.
-func (s *Service) DeletedTenants(ctx context.Context, _ directoryapi.Empty) (out directoryapi.DeletedTenants, err error) {
+func (s *Service) DeletedTenants(ctx context.Context,
+	_ directoryapi.Empty) (out directoryapi.DeletedTenants, err error) {
 	out.IDs, err = s.tenants.DeletedTenants(ctx)
 	return out, err
 }

@@ -89,7 +89,8 @@ func (s *Service) findOrCreateAccount(
 		if user.SameProviderData && tokens == nil {
 			return nil
 		}
-		return tx.UpsertProviderData(ctx, out.Account, externalIDAfter(user, claims), claims.providerData, tokens, s.now())
+		return tx.UpsertProviderData(ctx, out.Account, externalIDAfter(user, claims), claims.providerData, tokens,
+			s.now())
 	})
 	return out, err
 }
@@ -128,10 +129,12 @@ func findUser(ctx context.Context, tx *store.Tx, in directoryapi.ProviderUser,
 	if err != nil {
 		return user, err
 	}
-	if !field.SameMailbox(user.Email, claims.email) || !claims.emailVerified || !directory.HasVerifiedEmail(user.Account) {
+	if !field.SameMailbox(user.Email, claims.email) || !claims.emailVerified ||
+		!directory.HasVerifiedEmail(user.Account) {
 		return user, apierr.Exists.Because(
 			"the directory has another account with the email %q, and an account is found by its email only where "+
-				"the provider and the account both have it verified", claims.email).Saying("An account with that email exists.")
+				"the provider and the account both have it verified", claims.email).Saying(
+			"An account with that email exists.")
 	}
 	if isPersistent(user.ExternalID) && isPersistent(claims.externalID) && !claims.trustsReusedEmails {
 		return user, apierr.SAMLMalformed.Because(
@@ -193,7 +196,8 @@ func (s *Service) updateUser(ctx context.Context, tx *store.Tx, user store.Accou
 		return a, err
 	}
 	if field.LoginName(a.Email) != field.LoginName(claims.email) {
-		slog.WarnContext(ctx, "email of a provider's user is that of another account, the account keeps its former email",
+		slog.WarnContext(ctx,
+			"email of a provider's user is that of another account, the account keeps its former email",
 			"tenant", a.TenantID.String(), "directory", a.DirectoryID.String(), "account", a.ID.String())
 	}
 	if directory.ChangedProperty(before, a) == "" {

@@ -59,7 +59,8 @@ func mapClaims(p store.AccountProvider, in directoryapi.ProviderUser) (providerC
 			"the provider %q states no email address of the user; request a scope that shares it, "+
 				"or add a mapping rule for email", p.ProviderID)
 	}
-	if claims.externalID = cmp.Or(in.ExternalID, field.LoginName(claims.email)); len(claims.externalID) > maxExternalID ||
+	if claims.externalID = cmp.Or(in.ExternalID,
+		field.LoginName(claims.email)); len(claims.externalID) > maxExternalID ||
 		strings.ContainsRune(claims.externalID, 0) {
 		return claims, apierr.ProviderIncomplete.Because(
 			"the id that the provider %q states of the user is not a text of at most %d bytes",
@@ -165,7 +166,8 @@ func userInfoSource(object map[string]any) claimSource {
 func attributeSource(attributes []directoryapi.ProviderAttribute) claimSource {
 	return func(rule mappingrule.Rule) (any, bool) {
 		at := slices.IndexFunc(attributes, func(a directoryapi.ProviderAttribute) bool {
-			return (rule.Name == nil || *rule.Name == a.Name) && (rule.NameFormat == nil || *rule.NameFormat == a.NameFormat) &&
+			return (rule.Name == nil || *rule.Name == a.Name) &&
+				(rule.NameFormat == nil || *rule.NameFormat == a.NameFormat) &&
 				len(a.Values) > 0
 		})
 		if at < 0 {
@@ -228,7 +230,8 @@ func (c *providerClaims) applyMappingRules(rules []mappingrule.Rule, source clai
 			switch target {
 			case "email":
 				c.email = text
-				c.emailVerified = in.EmailVerified && (in.Email == "" || len(in.UserInfo) == 0 || field.SameMailbox(in.Email, text))
+				c.emailVerified = in.EmailVerified &&
+					(in.Email == "" || len(in.UserInfo) == 0 || field.SameMailbox(in.Email, text))
 			case "username":
 				c.username = text
 			case "givenName":

@@ -83,7 +83,8 @@ func (s *Service) resolveLink(ctx context.Context, in directoryapi.LinkedAccount
 			return s.checkLinkConflicts(p, links), err
 		}
 		created, err := s.createLink(ctx, in, p)
-		changed := errors.Is(err, errConcurrentChange) || errors.Is(err, apierr.Exists) || errors.Is(err, apierr.NotFound)
+		changed := errors.Is(err, errConcurrentChange) || errors.Is(err, apierr.Exists) ||
+			errors.Is(err, apierr.NotFound)
 		switch {
 		case !changed:
 			return created, err
@@ -151,7 +152,8 @@ func decideLink(in directoryapi.LinkedAccountRequest, a store.LinkCandidate) lin
 	}
 	if i := slices.IndexFunc(a.Counterparts, func(c store.Counterpart) bool { return c.Linked }); i >= 0 {
 		if c := a.Counterparts[i]; c.InStore {
-			return p.withAccount(c.Account, directoryapi.Followed, "the account is linked to one of the default account store")
+			return p.withAccount(c.Account, directoryapi.Followed,
+				"the account is linked to one of the default account store")
 		}
 		return p.withoutLink(
 			"the account is linked to one of the same directory as the default account store, outside of its group")
@@ -162,7 +164,8 @@ func decideLink(in directoryapi.LinkedAccountRequest, a store.LinkCandidate) lin
 	case in.ByEmail:
 		// An account with an unverified email may have been created with somebody else's address.
 		if i := slices.IndexFunc(a.Counterparts, func(c store.Counterpart) bool {
-			return c.InStore && a.SameEmail(c) && directory.HasVerifiedEmail(a.Account) && directory.HasVerifiedEmail(c.Account)
+			return c.InStore && a.SameEmail(c) && directory.HasVerifiedEmail(a.Account) &&
+				directory.HasVerifiedEmail(c.Account)
 		}); i >= 0 {
 			return p.withAccount(a.Counterparts[i].Account, directoryapi.Linked,
 				"the default account store has an account of the same email, and both are verified")
@@ -284,6 +287,7 @@ func insertCopy(ctx context.Context, tx *store.Tx, a directoryapi.Account, at di
 		return err
 	}
 	return tx.InsertMembership(ctx, store.Membership{
-		TenantID: a.TenantID, ID: id.New(now), DirectoryID: a.DirectoryID, GroupID: at.ID, AccountID: a.ID, CreatedAt: now,
+		TenantID: a.TenantID, ID: id.New(now), DirectoryID: a.DirectoryID, GroupID: at.ID, AccountID: a.ID,
+		CreatedAt: now,
 	})
 }

@@ -22,15 +22,16 @@ import (
 // NewProvider is the body that creates or changes the provider of a directory. It has the members
 // of all types; providerTypes (type.go) says which type has which.
 type NewProvider struct {
-	Href                           field.Text                         `json:"href"`
-	ProviderID                     field.Text                         `json:"providerId"`
-	ProviderType                   field.Text                         `json:"providerType"`
-	ClientID                       field.Text                         `json:"clientId"`
-	ClientSecret                   field.Text                         `json:"clientSecret"`
-	Scope                          field.List                         `json:"scope"`
-	Scopes                         field.List                         `json:"scopes"` // another name of scope
-	RedirectURI                    field.Text                         `json:"redirectUri"`
-	RedirectURL                    field.Text                         `json:"redirectURL"` // another name of redirectUri
+	Href         field.Text `json:"href"`
+	ProviderID   field.Text `json:"providerId"`
+	ProviderType field.Text `json:"providerType"`
+	ClientID     field.Text `json:"clientId"`
+	ClientSecret field.Text `json:"clientSecret"`
+	Scope        field.List `json:"scope"`
+	Scopes       field.List `json:"scopes"` // another name of scope
+	RedirectURI  field.Text `json:"redirectUri"`
+	// another name of redirectUri
+	RedirectURL                    field.Text                         `json:"redirectURL"`
 	HD                             field.Text                         `json:"hd"`
 	Display                        field.Text                         `json:"display"`
 	AccessType                     field.Text                         `json:"accessType"`

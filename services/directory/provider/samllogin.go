@@ -42,7 +42,8 @@ func (s *Service) samlProvider(ctx context.Context, tenant, directory id.ID) (st
 		return p, err
 	}
 	if p.ProviderID != "saml" {
-		return p, apierr.NotSAML.Because("the directory %q is not a SAML directory", s.base.To("directories", directory))
+		return p, apierr.NotSAML.Because("the directory %q is not a SAML directory",
+			s.base.To("directories", directory))
 	}
 	return p, nil
 }
@@ -101,7 +102,8 @@ func (s *Service) SAMLLogout(ctx context.Context,
 		return out, err
 	}
 	out.Location, err = saml.LogoutRequest{
-		Issuer: SAMLEntityID(s.core.Alias(), p.DirectoryID), Destination: *p.Settings.SSOLogoutURL, NameID: in.Session.NameID,
+		Issuer: SAMLEntityID(s.core.Alias(), p.DirectoryID), Destination: *p.Settings.SSOLogoutURL,
+		NameID:       in.Session.NameID,
 		NameIDFormat: in.Session.NameIDFormat, SessionIndex: in.Session.Index, Now: s.now(),
 	}.Redirect(pair, *p.Settings.RequestSignatureAlgorithm, in.RelayState.Reveal())
 	return out, err
@@ -179,7 +181,8 @@ func (s *Service) useAssertion(ctx context.Context, p store.Provider, login saml
 	digest := sha256.Sum256([]byte(login.AssertionID))
 	var used *[]store.SAMLAssertion
 	err := s.store.Tx(ctx, func(tx *store.Tx) error {
-		used = tx.UseSAMLAssertion(ctx, p.TenantID, p.DirectoryID, store.SAMLAssertion{Digest: digest[:]}, login.ExpiresAt)
+		used = tx.UseSAMLAssertion(ctx, p.TenantID, p.DirectoryID, store.SAMLAssertion{Digest: digest[:]},
+			login.ExpiresAt)
 		queueMore(tx)
 		return nil
 	})

@@ -146,7 +146,8 @@ func (s *Service) refreshDueMetadata(ctx context.Context) error {
 		}
 		for _, p := range due {
 			if err := s.refreshMetadata(ctx, id.Ref{Tenant: p.TenantID, ID: p.DirectoryID}); err != nil {
-				slog.WarnContext(ctx, "metadata of a SAML identity provider cannot be read, those of before stay in use",
+				slog.WarnContext(ctx,
+					"metadata of a SAML identity provider cannot be read, those of before stay in use",
 					"tenant", p.TenantID.String(), "directory", p.DirectoryID.String(), "error", err.Error())
 			}
 		}

@@ -53,7 +53,8 @@ func (in NewProvider) textMembers(to *store.ProviderSettings, secret **string) [
 		},
 		{name: "tokenEndpoint", in: in.TokenEndpoint, to: &to.TokenEndpoint, most: maxURL, check: field.URL("https")},
 		{
-			name: "resourceEndpoint", in: in.ResourceEndpoint, to: &to.ResourceEndpoint, most: maxURL, check: field.URL("https"),
+			name: "resourceEndpoint", in: in.ResourceEndpoint, to: &to.ResourceEndpoint, most: maxURL,
+			check: field.URL("https"),
 		},
 		{
 			name: "introspectionEndpoint", in: in.IntrospectionEndpoint, to: &to.IntrospectionEndpoint, most: maxURL,
@@ -64,8 +65,10 @@ func (in NewProvider) textMembers(to *store.ProviderSettings, secret **string) [
 		{name: "accessTokenType", in: in.AccessTokenType, to: &to.AccessTokenType, most: directory.MaxName,
 			check: enumOf("bearer", "access_token", "oauth_token"), fallback: "bearer"},
 		{name: "ssoLoginUrl", in: in.SSOLoginURL, to: &to.SSOLoginURL, most: maxURL, check: field.URL("https", "http")},
-		{name: "ssoLogoutUrl", in: in.SSOLogoutURL, to: &to.SSOLogoutURL, most: maxURL, check: field.URL("https", "http")},
-		{name: "encodedX509SigningCert", in: in.EncodedX509SigningCert, to: &to.EncodedX509SigningCert, most: maxCertificate,
+		{name: "ssoLogoutUrl", in: in.SSOLogoutURL, to: &to.SSOLogoutURL, most: maxURL,
+			check: field.URL("https", "http")},
+		{name: "encodedX509SigningCert", in: in.EncodedX509SigningCert, to: &to.EncodedX509SigningCert,
+			most:  maxCertificate,
 			check: field.Certificate},
 		{name: "encodedX509SigningCertNext", in: in.EncodedX509SigningCertNext, to: &to.EncodedX509SigningCertNext,
 			most:  maxCertificate,

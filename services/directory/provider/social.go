@@ -82,9 +82,10 @@ func (s *Service) BeginSocialLogin(ctx context.Context,
 func connectProvider(p store.Provider) connect.Provider {
 	s := p.Settings
 	return connect.Provider{
-		ID: p.ProviderID, ClientID: valueOf(s.ClientID), ClientSecret: p.ClientSecret, RedirectURI: valueOf(s.RedirectURI),
-		Scope: s.Scope,
-		HD:    valueOf(s.HD), Display: valueOf(s.Display), AccessType: valueOf(s.AccessType),
+		ID: p.ProviderID, ClientID: valueOf(s.ClientID), ClientSecret: p.ClientSecret,
+		RedirectURI: valueOf(s.RedirectURI),
+		Scope:       s.Scope,
+		HD:          valueOf(s.HD), Display: valueOf(s.Display), AccessType: valueOf(s.AccessType),
 		DiscoveryURL: valueOf(s.DiscoveryURL),
 		Endpoints: connect.Endpoints{
 			Authorization: valueOf(s.AuthorizationEndpoint), Token: valueOf(s.TokenEndpoint),

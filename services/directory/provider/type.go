@@ -115,8 +115,8 @@ func (s *Service) readProviderType(in NewProvider) (providerID, providerType str
 	if _, named := providerTypes[providerID]; named {
 		if in.ProviderType.Given() && s.canonicalProviderID(in.ProviderType.Value) != providerID {
 			return "", "", apierr.Invalid.Because(
-				"providerType of the provider %q cannot be %q; a generic OAuth provider needs a providerId of its own", sent,
-				in.ProviderType.Value)
+				"providerType of the provider %q cannot be %q; a generic OAuth provider needs a providerId of its own",
+				sent, in.ProviderType.Value)
 		}
 		return providerID, providerID, nil
 	}

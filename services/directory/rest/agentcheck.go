@@ -41,7 +41,8 @@ func agentChecks(svc *agent.Service) fiber.Handler {
 		}
 		views := make([]agentCheckView, len(checks))
 		for i, check := range checks {
-			views[i] = agentCheckView{check.ID, check.Username, check.PlainPassword.Reveal(), check.ExternalID, check.Trace}
+			views[i] = agentCheckView{check.ID, check.Username, check.PlainPassword.Reveal(), check.ExternalID,
+				check.Trace}
 		}
 		return noStore(c, views)
 	}

@@ -25,9 +25,11 @@ type creationPolicyView struct {
 func (v views) creationPolicy(p store.CreationPolicy) creationPolicyView {
 	link := func(below string) href.Link { return v.Base.Link("accountCreationPolicies", p.DirectoryID, below) }
 	return creationPolicyView{
-		Head:                    rest.NewHead(v.Base.To("accountCreationPolicies", p.DirectoryID), p.CreatedAt, p.ModifiedAt),
-		VerificationEmailStatus: p.VerificationEmailStatus, VerificationSuccessEmailStatus: p.VerificationSuccessEmailStatus,
-		WelcomeEmailStatus: p.WelcomeEmailStatus, EmailDomainWhitelist: p.EmailDomainWhitelist,
+		Head: rest.NewHead(v.Base.To("accountCreationPolicies", p.DirectoryID), p.CreatedAt,
+			p.ModifiedAt),
+		VerificationEmailStatus:        p.VerificationEmailStatus,
+		VerificationSuccessEmailStatus: p.VerificationSuccessEmailStatus,
+		WelcomeEmailStatus:             p.WelcomeEmailStatus, EmailDomainWhitelist: p.EmailDomainWhitelist,
 		EmailDomainBlacklist:              p.EmailDomainBlacklist,
 		RegistrationCustomData:            p.RegistrationCustomData,
 		VerificationEmailTemplates:        link("verificationEmailTemplates"),

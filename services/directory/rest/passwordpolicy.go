@@ -26,6 +26,7 @@ func (v views) passwordPolicy(p store.PasswordPolicy) passwordPolicyView {
 		ResetSuccessEmailStatus: p.ResetSuccessEmailStatus,
 		Strength:                link("strength"), ResetEmailTemplates: link("resetEmailTemplates"),
 		ResetSuccessEmailTemplates: link("resetSuccessEmailTemplates"),
-		Directory:                  v.Base.Link("directories", p.DirectoryID), Tenant: v.Base.Link("tenants", p.TenantID),
+		Directory:                  v.Base.Link("directories", p.DirectoryID),
+		Tenant:                     v.Base.Link("tenants", p.TenantID),
 	}
 }

@@ -117,7 +117,8 @@ func Mount(app *fiber.App, core *directory.Service, providers *provider.Service,
 	rules := rest.MappingRules(base)
 	v1.Get("/userInfoMappingRules/:id", rest.Get(providers.MappingRules(mappingrule.UserInfo), rules))
 	v1.Post("/userInfoMappingRules/:id", rest.Update(providers.UpdateMappingRules(mappingrule.UserInfo), rules))
-	v1.Get("/attributeStatementMappingRules/:id", rest.Get(providers.MappingRules(mappingrule.AttributeStatement), rules))
+	v1.Get("/attributeStatementMappingRules/:id",
+		rest.Get(providers.MappingRules(mappingrule.AttributeStatement), rules))
 	v1.Post("/attributeStatementMappingRules/:id",
 		rest.Update(providers.UpdateMappingRules(mappingrule.AttributeStatement), rules))
 	v1.Get("/samlServiceProviderMetadatas/:id",

@@ -14,8 +14,8 @@ import (
 
 const accountColumns = `a.tenant_id, a.id, a.directory_id, a.username, a.email, a.given_name, a.middle_name, a.surname,
 	a.locale, a.status,
-	a.email_verification_status, a.email_assumed, a.verification_sealed, a.absent_since, a.password_modified_at, a.owner,
-	a.created_at, a.modified_at`
+	a.email_verification_status, a.email_assumed, a.verification_sealed, a.absent_since, a.password_modified_at,
+	a.owner, a.created_at, a.modified_at`
 
 // accountsWithDirectory are the accounts of existing directories, a, with their directories, d. A
 // directory that is deleted is hidden at once, and its accounts are deleted in batches after that
@@ -90,7 +90,8 @@ func accountsOf(tenant id.ID, directories, groups []id.ID) listsql.Parts {
 		accounts.Parts = append(accounts.Parts, listsql.Part{
 			Each:  "(SELECT d.id FROM directories d WHERE d.tenant_id = $1 AND d.id = ANY ($2)) AS part",
 			Where: "a.tenant_id = $1 AND a.directory_id = part.id",
-			Size:  "SELECT coalesce(sum(c.n), 0) FROM account_counts c WHERE c.tenant_id = $1 AND c.directory_id = ANY ($2)",
+			Size: "SELECT coalesce(sum(c.n), 0) FROM account_counts c WHERE c.tenant_id = $1 AND c.directory_id = " +
+				"ANY ($2)",
 		})
 		directories = nil
 	}
@@ -221,16 +222,19 @@ func (tx *Tx) UpdateAccount(ctx context.Context, before, a directoryapi.Account)
 	if before.Status != a.Status || before.PasswordModifiedAt != a.PasswordModifiedAt {
 		tx.invalidateAccess(a.TenantID, a.ID)
 	}
-	var username, email *string // nil: as they are, also where a mirrored account has given them up (ReleaseAccountNames)
+	// nil: as they are, also where a mirrored account has given them up (ReleaseAccountNames)
+	var username, email *string
 	if s.UsernameFolded != field.LoginName(before.Username) || s.EmailFolded != field.LoginName(before.Email) {
 		username, email = &s.UsernameFolded, &s.EmailFolded
 		tx.replaceLoginNames(before, a)
 	}
 	err := pg.MustChange(ctx, tx, `UPDATE accounts SET `+pg.Set(`username, email, given_name, given_name_folded,
-		middle_name, middle_name_folded, surname, surname_folded, full_name_folded, search, status, email_verification_status,
-		email_assumed, password_modified_at, modified_at, locale`)+`,
-		username_folded = coalesce(@username_folded, username_folded), email_folded = coalesce(@email_folded, email_folded),
-		verification_digest = CASE WHEN email_folded = coalesce(@email_folded, email_folded) THEN verification_digest END,
+		middle_name, middle_name_folded, surname, surname_folded, full_name_folded, search, status,
+		email_verification_status, email_assumed, password_modified_at, modified_at, locale`)+`,
+		username_folded = coalesce(@username_folded, username_folded),
+		email_folded = coalesce(@email_folded, email_folded),
+		verification_digest = CASE WHEN email_folded = coalesce(@email_folded, email_folded)
+			THEN verification_digest END,
 		verification_sealed = CASE WHEN @ended THEN NULL ELSE verification_sealed END,
 		verification_expires_at = CASE WHEN @ended THEN NULL ELSE verification_expires_at END
 		WHERE tenant_id = @tenant_id AND id = @id`,
@@ -281,7 +285,8 @@ func (tx *Tx) deleteAccounts(ctx context.Context, tenant id.ID, accounts []id.ID
 		), names AS (
 			DELETE FROM login_names l
 			USING gone CROSS JOIN LATERAL (VALUES (gone.username_folded), (gone.email_folded)) AS former (name)
-			WHERE l.tenant_id = $1 AND l.directory_id = gone.directory_id AND l.name = former.name AND l.account_id = gone.id
+			WHERE l.tenant_id = $1 AND l.directory_id = gone.directory_id AND l.name = former.name
+			AND l.account_id = gone.id
 		), source AS (
 			DELETE FROM mirrored_accounts WHERE tenant_id = $1 AND account_id IN (SELECT id FROM gone)
 		), data AS (

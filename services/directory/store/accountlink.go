@@ -57,7 +57,8 @@ func (s *Store) LinkedAccounts(ctx context.Context, account id.Ref,
 	return listsql.Select[directoryapi.Account](ctx, s.db, Accounts, query, accountColumns,
 		`FROM `+accountsWithDirectory+` WHERE a.tenant_id = $1 AND a.id IN (
 		SELECT l.right_account_id FROM account_links l WHERE l.tenant_id = $1 AND l.left_account_id = $2
-		UNION ALL SELECT l.left_account_id FROM account_links l WHERE l.tenant_id = $1 AND l.right_account_id = $2)`, "a.id",
+		UNION ALL SELECT l.left_account_id FROM account_links l WHERE l.tenant_id = $1 AND l.right_account_id = $2)`,
+		"a.id",
 		account.Tenant, account.ID)
 }
 
@@ -81,7 +82,8 @@ func (tx *Tx) LinksOf(ctx context.Context, tenant id.ID, accounts ...id.ID) ([]D
 }
 
 func linksOf(ctx context.Context, q pg.Querier, tenant id.ID, accounts []id.ID) ([]DirectedLink, error) {
-	return pg.All[DirectedLink](ctx, q, `SELECT r.link_id, r.account_id, r.other_id, o.directory_id AS other_directory_id
+	return pg.All[DirectedLink](ctx, q,
+		`SELECT r.link_id, r.account_id, r.other_id, o.directory_id AS other_directory_id
 		FROM (
 		SELECT l.id AS link_id, l.left_account_id AS account_id, l.right_account_id AS other_id
 		FROM account_links l WHERE l.tenant_id = $1 AND l.left_account_id = ANY ($2)

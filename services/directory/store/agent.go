@@ -153,7 +153,8 @@ var Agents = list.Spec{
 const lastSync = `(SELECT to_jsonb(last) FROM (
 	SELECT started_at AS "startedAt", completed_at AS "completedAt", accounts, groups, refused, absent, held
 	FROM agent_syncs y
-	WHERE y.tenant_id = a.tenant_id AND y.agent_id = a.id ORDER BY completed_at DESC NULLS LAST, number DESC LIMIT 1) last)
+	WHERE y.tenant_id = a.tenant_id AND y.agent_id = a.id ORDER BY completed_at DESC NULLS LAST, number DESC
+	LIMIT 1) last)
 	AS last_sync`
 
 // The agents of tenant $1, of which those that have not called since $2 are
@@ -163,8 +164,10 @@ const (
 		absence_confirmed_until, vanished, created_at, modified_at`
 	fromAgents = ` FROM (SELECT a.tenant_id, a.id, a.directory_id, d.provider_id,
 		CASE WHEN a.status = 'ONLINE' AND a.called_at < $2 THEN 'OFFLINE' ELSE a.status END AS status,
-		a.config, a.password_sealed, ` + lastSync + `, a.absence_confirmed_until, a.vanished, a.created_at, a.modified_at
-		FROM agents a JOIN directories d ON d.tenant_id = a.tenant_id AND d.id = a.directory_id) agent WHERE tenant_id = $1`
+		a.config, a.password_sealed, ` + lastSync + `, a.absence_confirmed_until, a.vanished,
+		a.created_at, a.modified_at
+		FROM agents a JOIN directories d ON d.tenant_id = a.tenant_id AND d.id = a.directory_id) agent
+		WHERE tenant_id = $1`
 )
 
 // Agent returns an agent, or apierr.NotFound. One that has not called since
@@ -183,7 +186,8 @@ func (s *Store) ListAgents(ctx context.Context, tenant id.ID, onlineSince time.T
 // LockAgent reads an agent and locks it for a change. An agent that has not called since
 // onlineSince is offline.
 func (tx *Tx) LockAgent(ctx context.Context, tenant, agent id.ID, onlineSince time.Time) (Agent, error) {
-	return pg.One[Agent](ctx, tx, `SELECT `+agentColumns+fromAgents+` AND id = $3 FOR UPDATE`, tenant, onlineSince, agent)
+	return pg.One[Agent](ctx, tx, `SELECT `+agentColumns+fromAgents+` AND id = $3 FOR UPDATE`, tenant, onlineSince,
+		agent)
 }
 
 // InsertAgent adds the agent of a new directory, which has not called yet.
@@ -204,12 +208,13 @@ func (tx *Tx) UpdateAgent(ctx context.Context, a Agent) error {
 // RecordAgentCall records that an agent called now. An agent that was offline becomes online only
 // where synchronizes is true.
 func (tx *Tx) RecordAgentCall(_ context.Context, tenant, agent id.ID, now time.Time, synchronizes bool) {
-	tx.Queue(`UPDATE agents SET called_at = $3, status = CASE WHEN status = 'OFFLINE' AND $4 THEN 'ONLINE' ELSE status END
+	tx.Queue(`UPDATE agents SET called_at = $3, status = CASE WHEN status = 'OFFLINE' AND $4 THEN 'ONLINE' ELSE status
+		END
 		WHERE tenant_id = $1 AND id = $2`, tenant, agent, now, synchronizes)
 }
 
 // SetAgentStatus records the status of an agent, and that it called now.
 func (tx *Tx) SetAgentStatus(ctx context.Context, tenant, agent id.ID, status string, now time.Time) error {
-	return pg.MustChange(ctx, tx, `UPDATE agents SET status = $3, called_at = $4 WHERE tenant_id = $1 AND id = $2`, tenant,
-		agent, status, now)
+	return pg.MustChange(ctx, tx, `UPDATE agents SET status = $3, called_at = $4 WHERE tenant_id = $1 AND id = $2`,
+		tenant, agent, status, now)
 }

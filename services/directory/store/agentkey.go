@@ -52,5 +52,6 @@ func (tx *Tx) InsertAgentKey(ctx context.Context, k AgentKey) error {
 // DeleteAgentKey removes a key of an agent, or returns apierr.NotFound.
 func (tx *Tx) DeleteAgentKey(ctx context.Context, tenant, agent id.ID, key string) error {
 	tx.invalidateAccess(tenant, agent)
-	return pg.MustChange(ctx, tx, `DELETE FROM agent_keys WHERE tenant_id = $1 AND agent_id = $2 AND id = $3`, tenant, agent, key)
+	return pg.MustChange(ctx, tx, `DELETE FROM agent_keys WHERE tenant_id = $1 AND agent_id = $2 AND id = $3`, tenant,
+		agent, key)
 }

@@ -54,7 +54,8 @@ func (tx *Tx) LockCreationPolicy(ctx context.Context, tenant, directory id.ID) (
 func (tx *Tx) UpdateCreationPolicy(ctx context.Context, p CreationPolicy) error {
 	return pg.MustChange(ctx, tx, `UPDATE account_creation_policies SET `+pg.Set(`verification_email_status,
 		verification_success_email_status, welcome_email_status, email_domain_whitelist, email_domain_blacklist,
-		registration_custom_data, modified_at`)+` WHERE tenant_id = @tenant_id AND directory_id = @directory_id`, pg.Named(p))
+		registration_custom_data, modified_at`)+` WHERE tenant_id = @tenant_id AND directory_id = @directory_id`,
+		pg.Named(p))
 }
 
 func insertCreationPolicy(batch *pg.Batch, d directoryapi.Directory) {

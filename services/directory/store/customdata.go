@@ -22,7 +22,8 @@ func (s *Store) CustomData(now func() time.Time) CustomData {
 	return CustomData{
 		Tenants:     customdatastore.Store{DB: s.db, Now: now, Table: "tenants", ID: "tenant_id"},
 		Directories: customdatastore.Store{DB: s.db, Now: now, Table: "directories", ID: "id"},
-		Groups:      customdatastore.Store{DB: s.db, Now: now, Table: "live_groups", ID: "id", Changed: groupValues.replace},
+		Groups: customdatastore.Store{DB: s.db, Now: now, Table: "live_groups", ID: "id",
+			Changed: groupValues.replace},
 		Accounts: customdatastore.Store{DB: s.db, Now: now, Table: "live_accounts", ID: "id",
 			Changed: accountValues.replace},
 	}
@@ -107,9 +108,11 @@ func (t valueTable) replace(ctx context.Context, tx pg.Querier, owner id.Ref, do
 		moments  = make([]*time.Time, len(leaves))
 	)
 	for i, leaf := range leaves {
-		paths[i], elements[i], texts[i], numbers[i], moments[i] = leaf.Path, leaf.Element, leaf.Text, leaf.Number, leaf.Start
+		paths[i], elements[i], texts[i], numbers[i], moments[i] = leaf.Path, leaf.Element, leaf.Text, leaf.Number,
+			leaf.Start
 	}
-	_, err := pg.Exec(ctx, tx, `INSERT INTO `+t.name+` (tenant_id, `+t.owner+`, place, directory_id, path, element, text,
+	_, err := pg.Exec(ctx, tx,
+		`INSERT INTO `+t.name+` (tenant_id, `+t.owner+`, place, directory_id, path, element, text,
 		number, moment)
 		SELECT o.tenant_id, o.id, v.place, o.directory_id, v.path, v.element, v.text, v.number::numeric, v.moment
 		FROM `+t.owners+` o, unnest(@paths::text[], @elements::boolean[], @texts::text[], @numbers::text[],

@@ -87,17 +87,20 @@ func (tx *Tx) UpdateDirectory(ctx context.Context, before, d directoryapi.Direct
 // DeleteDirectory deletes a directory with its policies. Its accounts and groups are hidden from
 // then on, and deleted in batches after that (directoryremoval.go).
 func (tx *Tx) DeleteDirectory(ctx context.Context, tenant, directory id.ID, now time.Time) error {
-	agents, err := pg.Values[id.ID](ctx, tx, `SELECT id FROM agents WHERE tenant_id = $1 AND directory_id = $2`, tenant, directory)
+	agents, err := pg.Values[id.ID](ctx, tx, `SELECT id FROM agents WHERE tenant_id = $1 AND directory_id = $2`, tenant,
+		directory)
 	if err != nil {
 		return err
 	}
 	for _, ended := range append(agents, directory) {
 		tx.invalidateAccess(tenant, ended)
 	}
-	if err := pg.MustChange(ctx, tx, `DELETE FROM directories WHERE tenant_id = $1 AND id = $2`, tenant, directory); err != nil {
+	if err := pg.MustChange(ctx, tx, `DELETE FROM directories WHERE tenant_id = $1 AND id = $2`, tenant,
+		directory); err != nil {
 		return err
 	}
-	_, err = pg.Exec(ctx, tx, `INSERT INTO directory_removals (tenant_id, directory_id, created_at) VALUES ($1, $2, $3)`, tenant,
+	_, err = pg.Exec(ctx, tx,
+		`INSERT INTO directory_removals (tenant_id, directory_id, created_at) VALUES ($1, $2, $3)`, tenant,
 		directory, now)
 	return err
 }

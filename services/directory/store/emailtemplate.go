@@ -57,7 +57,8 @@ func (tx *Tx) LockTemplate(ctx context.Context, tenant, template id.ID) (directo
 
 // UpdateTemplate updates what a client can change.
 func (tx *Tx) UpdateTemplate(ctx context.Context, t directoryapi.EmailTemplate) error {
-	return pg.MustChange(ctx, tx, `UPDATE email_templates SET `+pg.Set(`name, description, from_name, from_email_address,
+	return pg.MustChange(ctx, tx,
+		`UPDATE email_templates SET `+pg.Set(`name, description, from_name, from_email_address,
 		subject, mime_type, text_body, html_body, link_base_url, modified_at, unchanged`)+`
 		WHERE tenant_id = @tenant_id AND id = @id`, pg.Named(t))
 }

@@ -48,8 +48,10 @@ func (s *Store) TenantGroups(ctx context.Context, tenant id.Ref,
 // each once.
 func (s *Store) StoreGroups(ctx context.Context, tenant id.ID, directories, groups []id.ID,
 	query list.Query) (list.Page[directoryapi.Group], error) {
-	parts := []listsql.Part{{Each: "(SELECT d.id FROM directories d WHERE d.tenant_id = $1 AND d.id = ANY ($2)) AS part",
-		Where: ofPart}}
+	parts := []listsql.Part{{
+		Each:  "(SELECT d.id FROM directories d WHERE d.tenant_id = $1 AND d.id = ANY ($2)) AS part",
+		Where: ofPart,
+	}}
 	args := []any{tenant, directories}
 	if len(groups) > 0 {
 		args = append(args, groups)
@@ -134,7 +136,8 @@ func (tx *Tx) UpdateGroup(ctx context.Context, before, g directoryapi.Group) err
 	if before.Status != g.Status {
 		tx.invalidateAccess(g.TenantID, g.ID)
 	}
-	return pg.MustChange(ctx, tx, `UPDATE groups SET `+pg.Set(`name, name_folded, description, description_folded, search, status,
+	return pg.MustChange(ctx, tx,
+		`UPDATE groups SET `+pg.Set(`name, name_folded, description, description_folded, search, status,
 		modified_at`)+` WHERE tenant_id = @tenant_id AND id = @id`, groupArgs(g))
 }
 

@@ -48,7 +48,8 @@ func (tx *Tx) LinkCandidate(ctx context.Context, tenant, account id.ID,
 
 func linkCandidate(ctx context.Context, q pg.Querier, tenant, account id.ID, store directoryapi.Store) (LinkCandidate,
 	error) {
-	a, err := pg.One[LinkCandidate](ctx, q, `SELECT `+accountColumns+`, target.id AS target_id, coalesce(target.status, '')
+	a, err := pg.One[LinkCandidate](ctx, q,
+		`SELECT `+accountColumns+`, target.id AS target_id, coalesce(target.status, '')
 		AS target_status,
 		coalesce(target.provider_id, '') AS target_provider, coalesce(target.store_status, '') AS store_status,
 		coalesce(target.id = a.directory_id AND ($3 = 'directories' OR `+isMember+`), false) AS in_store
@@ -70,13 +71,15 @@ func linkCandidate(ctx context.Context, q pg.Querier, tenant, account id.ID, sto
 			SELECT id, bool_or(linked) AS linked FROM (
 				SELECT l.right_account_id AS id, true AS linked FROM account_links l
 				WHERE l.tenant_id = $1 AND l.left_account_id = $2
-				UNION ALL SELECT l.left_account_id, true FROM account_links l WHERE l.tenant_id = $1 AND l.right_account_id = $2
+				UNION ALL SELECT l.left_account_id, true FROM account_links l WHERE l.tenant_id = $1
+				AND l.right_account_id = $2
 				UNION ALL SELECT n.account_id, false FROM login_names n WHERE n.tenant_id = $1 AND n.directory_id = $5
 				AND n.name = ANY ($6)
 			) every GROUP BY id
 		) near JOIN accounts a ON a.tenant_id = $1 AND a.id = near.id
 		WHERE a.directory_id = $5 AND a.id <> $2 ORDER BY a.id`,
-		tenant, account, store.Kind, store.ID, a.TargetID, []string{field.LoginName(a.Email), field.LoginName(a.Username)})
+		tenant, account, store.Kind, store.ID, a.TargetID,
+		[]string{field.LoginName(a.Email), field.LoginName(a.Username)})
 	return a, err
 }
 

@@ -109,7 +109,8 @@ func (s *Store) FirstUnanswered(ctx context.Context, tenant id.ID, stores []dire
 	return pg.Value[int](ctx, s.db, `SELECT coalesce(min(s.position), 0)::integer
 		FROM unnest($2::text[], $3::uuid[]) WITH ORDINALITY AS s (kind, id, position)
 		LEFT JOIN groups g ON g.tenant_id = $1 AND g.id = s.id AND s.kind = 'groups'
-		JOIN agents a ON a.tenant_id = $1 AND a.directory_id = CASE s.kind WHEN 'groups' THEN g.directory_id ELSE s.id END
+		JOIN agents a ON a.tenant_id = $1 AND a.directory_id = CASE s.kind WHEN 'groups' THEN g.directory_id ELSE s.id
+		END
 		WHERE a.unanswered_at > $4`, tenant, kinds, ids, since)
 }
 

@@ -53,7 +53,8 @@ func (tx *Tx) replaceLoginNames(before, after directoryapi.Account) {
 			after.TenantID, after.DirectoryID, after.ID, added)
 	}
 	if len(removed) > 0 {
-		tx.Queue(`DELETE FROM login_names WHERE tenant_id = $1 AND directory_id = $2 AND name = ANY ($4) AND account_id = $3`,
+		tx.Queue(`DELETE FROM login_names WHERE tenant_id = $1 AND directory_id = $2 AND name = ANY ($4)
+			AND account_id = $3`,
 			after.TenantID, after.DirectoryID, after.ID, removed)
 	}
 }

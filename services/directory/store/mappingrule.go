@@ -35,6 +35,7 @@ func (tx *Tx) InsertMappingRules(ctx context.Context, directory id.ID, r mapping
 
 // UpdateMappingRules updates what a client can change.
 func (tx *Tx) UpdateMappingRules(ctx context.Context, r mappingrule.Rules) error {
-	return pg.MustChange(ctx, tx, `UPDATE mapping_rules SET items = $3, modified_at = $4 WHERE tenant_id = $1 AND id = $2`,
+	return pg.MustChange(ctx, tx,
+		`UPDATE mapping_rules SET items = $3, modified_at = $4 WHERE tenant_id = $1 AND id = $2`,
 		r.TenantID, r.ID, r.Items, r.ModifiedAt)
 }

@@ -55,7 +55,8 @@ func (s *Store) GroupMemberships(ctx context.Context, group id.Ref, query list.Q
 // both (LockAccountShared, LockGroupShared).
 func (tx *Tx) InsertMembership(_ context.Context, m Membership) error {
 	tx.invalidateAccess(m.TenantID, m.AccountID)
-	tx.Queue(`INSERT INTO group_memberships (tenant_id, id, directory_id, group_id, account_id, created_at) VALUES ($1, $2, $3, $4, $5, $6)`,
+	tx.Queue(`INSERT INTO group_memberships (tenant_id, id, directory_id, group_id, account_id, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6)`,
 		m.TenantID, m.ID, m.DirectoryID, m.GroupID, m.AccountID, m.CreatedAt)
 	return nil
 }

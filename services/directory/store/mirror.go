@@ -54,7 +54,8 @@ func (tx *Tx) LockMirror(ctx context.Context, directory id.ID) error {
 // statistics yet of a directory that is being filled.
 func (tx *Tx) MirroredAccounts(ctx context.Context, tenant, directory id.ID,
 	externalIDs []string) ([]MirroredAccount, error) {
-	return pg.All[MirroredAccount](ctx, tx, `SELECT m.external_id, m.account_id, m.digest, m.disabled, m.assigned_status,
+	return pg.All[MirroredAccount](ctx, tx,
+		`SELECT m.external_id, m.account_id, m.digest, m.disabled, m.assigned_status,
 			a.status, a.username_folded, a.email_folded, a.absent_since IS NOT NULL AS absent
 		FROM unnest($3::text[]) AS wanted (id)
 		CROSS JOIN LATERAL (SELECT external_id, account_id, digest, disabled, assigned_status FROM mirrored_accounts
@@ -70,8 +71,8 @@ func (tx *Tx) LoginNames(ctx context.Context, tenant, directory id.ID, folded []
 		FROM (SELECT DISTINCT unnest($3::text[]) COLLATE "C" AS name) AS wanted
 		CROSS JOIN LATERAL (SELECT name, account_id FROM login_names
 			WHERE tenant_id = $1 AND directory_id = $2 AND name = wanted.name LIMIT 1) n
-		CROSS JOIN LATERAL (SELECT absent_since FROM accounts WHERE tenant_id = $1 AND id = n.account_id LIMIT 1) a`, tenant,
-		directory, folded)
+		CROSS JOIN LATERAL (SELECT absent_since FROM accounts WHERE tenant_id = $1 AND id = n.account_id LIMIT 1) a`,
+		tenant, directory, folded)
 }
 
 // GroupNames returns which of the group names are in use in the directory, and by which group.
@@ -79,7 +80,8 @@ func (tx *Tx) GroupNames(ctx context.Context, tenant, directory id.ID, folded []
 	return pg.All[NameHolder](ctx, tx, `SELECT g.name, g.id, false AS absent
 		FROM (SELECT DISTINCT unnest($3::text[]) COLLATE "C" AS name) AS wanted
 		CROSS JOIN LATERAL (SELECT name_folded AS name, id FROM groups
-			WHERE tenant_id = $1 AND directory_id = $2 AND name_folded = wanted.name LIMIT 1) g`, tenant, directory, folded)
+			WHERE tenant_id = $1 AND directory_id = $2 AND name_folded = wanted.name LIMIT 1) g`, tenant, directory,
+		folded)
 }
 
 // MirroredAccountWrite is an account to be written, with what its source has sent of it.
@@ -156,12 +158,15 @@ func (tx *Tx) addAwaitedMemberships(ctx context.Context, tenant, directory id.ID
 	return tx.insertMemberships(ctx, tenant, directory, ids, groups, members, now)
 }
 
-func (tx *Tx) insertMemberships(ctx context.Context, tenant, directory id.ID, ids, groups, accounts []id.ID, now time.Time) error {
+func (tx *Tx) insertMemberships(ctx context.Context, tenant, directory id.ID, ids, groups, accounts []id.ID,
+	now time.Time) error {
 	for _, group := range groups {
 		tx.invalidateAccess(tenant, group)
 	}
-	_, err := pg.Exec(ctx, tx, `INSERT INTO group_memberships (tenant_id, id, directory_id, group_id, account_id, created_at)
-		SELECT $1, new.id, $2, new.group_id, new.account_id, $6 FROM unnest($3::uuid[], $4::uuid[], $5::uuid[]) AS new (id, group_id, account_id)
+	_, err := pg.Exec(ctx, tx,
+		`INSERT INTO group_memberships (tenant_id, id, directory_id, group_id, account_id, created_at)
+		SELECT $1, new.id, $2, new.group_id, new.account_id, $6
+		FROM unnest($3::uuid[], $4::uuid[], $5::uuid[]) AS new (id, group_id, account_id)
 		ON CONFLICT (tenant_id, group_id, account_id) DO NOTHING`, tenant, directory, ids, groups, accounts, now)
 	return err
 }
@@ -182,8 +187,8 @@ func (tx *Tx) addCounts(ctx context.Context, tenant, directory id.ID, statuses m
 		SELECT $1, d.id, step.status, `+countSlot+`, step.n FROM directories d, unnest($3::text[], $4::bigint[]) AS step
 			(status, n)
 		WHERE d.tenant_id = $1 AND d.id = $2 ORDER BY step.status
-		ON CONFLICT (tenant_id, directory_id, status, shard) DO UPDATE SET n = c.n + excluded.n`, tenant, directory, names,
-		counts)
+		ON CONFLICT (tenant_id, directory_id, status, shard) DO UPDATE SET n = c.n + excluded.n`, tenant, directory,
+		names, counts)
 	return err
 }
 
@@ -194,8 +199,8 @@ func (tx *Tx) ReleaseAccountNames(ctx context.Context, tenant id.ID, accounts []
 	tx.Queue(`DELETE FROM login_names l
 		USING accounts a CROSS JOIN LATERAL (VALUES (a.username_folded), (a.email_folded)) AS former (name)
 		WHERE a.tenant_id = $1 AND a.id = ANY ($2)
-			AND l.tenant_id = $1 AND l.directory_id = a.directory_id AND l.name = former.name AND l.account_id = a.id`, tenant,
-		accounts)
+			AND l.tenant_id = $1 AND l.directory_id = a.directory_id AND l.name = former.name AND l.account_id = a.id`,
+		tenant, accounts)
 	_, err := pg.Exec(ctx, tx, `UPDATE accounts SET username_folded = id::text, email_folded = id::text
 		WHERE tenant_id = $1 AND id = ANY ($2)`, tenant, accounts)
 	return err
@@ -219,7 +224,8 @@ func (c *mirroredColumns) add(a MirroredAccountWrite) {
 	c.Username, c.UsernameFolded = append(c.Username, a.Username), append(c.UsernameFolded, s.UsernameFolded)
 	c.Email, c.EmailFolded = append(c.Email, a.Email), append(c.EmailFolded, s.EmailFolded)
 	c.GivenName, c.GivenNameFolded = append(c.GivenName, a.GivenName), append(c.GivenNameFolded, s.GivenNameFolded)
-	c.MiddleName, c.MiddleNameFolded = append(c.MiddleName, a.MiddleName), append(c.MiddleNameFolded, s.MiddleNameFolded)
+	c.MiddleName, c.MiddleNameFolded = append(c.MiddleName, a.MiddleName),
+		append(c.MiddleNameFolded, s.MiddleNameFolded)
 	c.Surname, c.SurnameFolded = append(c.Surname, a.Surname), append(c.SurnameFolded, s.SurnameFolded)
 	c.FullNameFolded, c.Search = append(c.FullNameFolded, s.FullNameFolded), append(c.Search, s.Search)
 	c.Status, c.PasswordHash = append(c.Status, a.Account.Status), append(c.PasswordHash, a.PasswordHash)
@@ -244,13 +250,15 @@ func (tx *Tx) UpdateMirroredAccounts(ctx context.Context, tenant, directory id.I
 	args := pg.Named(columns, pg.Args{"tenant_id": tenant, "modified_at": accounts[0].ModifiedAt, "seen": seen})
 	tx.replaceMirroredLoginNames(tenant, directory, columns.ID, columns.UsernameFolded, columns.EmailFolded)
 	if _, err := pg.Exec(ctx, tx, `UPDATE accounts a SET username = n.username, username_folded = n.username_folded,
-			email = n.email, email_folded = n.email_folded, given_name = n.given_name, given_name_folded = n.given_name_folded,
-			middle_name = n.middle_name, middle_name_folded = n.middle_name_folded, surname = n.surname, surname_folded =
-			n.surname_folded, full_name_folded = n.full_name_folded, search = n.search, status = n.status, absent_since = NULL,
-			password_hash = n.password_hash, modified_at = @modified_at
+			email = n.email, email_folded = n.email_folded, given_name = n.given_name,
+			given_name_folded = n.given_name_folded, middle_name = n.middle_name,
+			middle_name_folded = n.middle_name_folded, surname = n.surname, surname_folded = n.surname_folded,
+			full_name_folded = n.full_name_folded, search = n.search, status = n.status,
+			absent_since = NULL, password_hash = n.password_hash, modified_at = @modified_at
 		FROM unnest(@id::uuid[], @username::text[], @username_folded::text[], @email::text[], @email_folded::text[],
-			@given_name::text[], @given_name_folded::text[], @middle_name::text[], @middle_name_folded::text[], @surname::text[],
-			@surname_folded::text[], @full_name_folded::text[], @search::text[], @status::text[], @password_hash::text[])
+			@given_name::text[], @given_name_folded::text[], @middle_name::text[], @middle_name_folded::text[],
+			@surname::text[], @surname_folded::text[], @full_name_folded::text[], @search::text[], @status::text[],
+			@password_hash::text[])
 			AS n (id, username, username_folded, email, email_folded, given_name, given_name_folded, middle_name,
 			middle_name_folded, surname, surname_folded, full_name_folded, search, status, password_hash)
 		WHERE a.tenant_id = @tenant_id AND a.id = n.id`, args); err != nil {
@@ -303,7 +311,8 @@ func (tx *Tx) MarkAccountsSeen(ctx context.Context, tenant, directory id.ID, ext
 func (tx *Tx) SetAssignedStatus(ctx context.Context, tenant, account id.ID, status string) (disabled bool, err error) {
 	found, err := pg.Values[bool](ctx, tx, `UPDATE mirrored_accounts SET assigned_status = $3
 		WHERE tenant_id = $1 AND account_id = $2
-		RETURNING disabled OR EXISTS (SELECT 1 FROM accounts WHERE tenant_id = $1 AND id = $2 AND absent_since IS NOT NULL)`,
+		RETURNING disabled OR EXISTS (SELECT 1 FROM accounts WHERE tenant_id = $1 AND id = $2
+		AND absent_since IS NOT NULL)`,
 		tenant, account, status)
 	return len(found) > 0 && found[0], err
 }
@@ -337,7 +346,8 @@ func (tx *Tx) CountPresent(ctx context.Context, tenant, directory id.ID,
 	before time.Time) (all, former int64, err error) {
 	count, err := pg.One[struct{ Present, Added int64 }](ctx, tx, `SELECT
 		(SELECT coalesce(sum(n), 0)::bigint FROM account_counts WHERE tenant_id = $1 AND directory_id = $2)
-			- (SELECT count(*) FROM accounts WHERE tenant_id = $1 AND directory_id = $2 AND absent_since IS NOT NULL) AS present,
+			- (SELECT count(*) FROM accounts WHERE tenant_id = $1 AND directory_id = $2
+			AND absent_since IS NOT NULL) AS present,
 		(SELECT count(*) FROM accounts WHERE tenant_id = $1 AND directory_id = $2 AND created_at >= $3
 		AND absent_since IS NULL) AS added`, tenant, directory, before)
 	return count.Present, count.Present - count.Added, err
@@ -443,7 +453,8 @@ func (tx *Tx) DeleteVanishedGroups(ctx context.Context, of Vanished, limit int) 
 // in the end.
 func (tx *Tx) DeleteUnconfirmedMembers(ctx context.Context, of Vanished) error {
 	groups, err := pg.Values[id.ID](ctx, tx, `WITH gone AS (
-			DELETE FROM group_memberships m USING accounts a WHERE m.tenant_id = $1 AND m.directory_id = $2 AND m.unconfirmed <= $3
+			DELETE FROM group_memberships m USING accounts a WHERE m.tenant_id = $1 AND m.directory_id = $2
+			AND m.unconfirmed <= $3
 				AND a.tenant_id = $1 AND a.id = m.account_id AND a.absent_since IS NULL RETURNING m.group_id
 		)
 		SELECT DISTINCT group_id FROM gone`, of.TenantID, of.DirectoryID, of.Before)
@@ -466,8 +477,8 @@ func (tx *Tx) MirroredGroups(ctx context.Context, tenant, directory id.ID,
 
 // ReleaseGroupNames is ReleaseAccountNames for groups.
 func (tx *Tx) ReleaseGroupNames(ctx context.Context, tenant id.ID, groups []id.ID) error {
-	_, err := pg.Exec(ctx, tx, `UPDATE groups SET name_folded = id::text WHERE tenant_id = $1 AND id = ANY ($2)`, tenant,
-		groups)
+	_, err := pg.Exec(ctx, tx, `UPDATE groups SET name_folded = id::text WHERE tenant_id = $1 AND id = ANY ($2)`,
+		tenant, groups)
 	return err
 }
 
@@ -494,9 +505,11 @@ func (tx *Tx) MarkGroupSeen(_ context.Context, tenant, directory id.ID, external
 // AccountsByExternalID returns the ids of the accounts of the external ids that exist.
 func (tx *Tx) AccountsByExternalID(ctx context.Context, tenant, directory id.ID,
 	externalIDs []string) (map[string]id.ID, error) {
-	found, err := pg.All[NameHolder](ctx, tx, `SELECT m.name, m.id, false AS absent FROM unnest($3::text[]) AS wanted (id)
+	found, err := pg.All[NameHolder](ctx, tx,
+		`SELECT m.name, m.id, false AS absent FROM unnest($3::text[]) AS wanted (id)
 		CROSS JOIN LATERAL (SELECT external_id AS name, account_id AS id FROM mirrored_accounts
-			WHERE tenant_id = $1 AND directory_id = $2 AND external_id = wanted.id LIMIT 1) m`, tenant, directory, externalIDs)
+			WHERE tenant_id = $1 AND directory_id = $2 AND external_id = wanted.id LIMIT 1) m`, tenant, directory,
+		externalIDs)
 	accounts := make(map[string]id.ID, len(found))
 	for _, one := range found {
 		accounts[one.Name] = one.ID
@@ -508,9 +521,12 @@ func (tx *Tx) AccountsByExternalID(ctx context.Context, tenant, directory id.ID,
 // external ids of members that do not exist yet; they become members when they are inserted. A member
 // that the sync has not held so far stays until it ends (DeleteUnconfirmedMembers): it may have
 // vanished, and keeps its memberships while it is absent.
-func (tx *Tx) SetMembers(ctx context.Context, g directoryapi.Group, accounts []id.ID, awaited []string, seen int64, now time.Time) error {
-	const others = `group_memberships m WHERE m.tenant_id = $1 AND m.group_id = $2 AND m.account_id NOT IN (SELECT unnest($3::uuid[]))`
-	const isUnseen = `EXISTS (SELECT 1 FROM mirrored_accounts x WHERE x.tenant_id = $1 AND x.account_id = m.account_id AND x.seen < $4)`
+func (tx *Tx) SetMembers(ctx context.Context, g directoryapi.Group, accounts []id.ID, awaited []string, seen int64,
+	now time.Time) error {
+	const others = `group_memberships m WHERE m.tenant_id = $1 AND m.group_id = $2
+		AND m.account_id NOT IN (SELECT unnest($3::uuid[]))`
+	const isUnseen = `EXISTS (SELECT 1 FROM mirrored_accounts x WHERE x.tenant_id = $1 AND x.account_id = m.account_id
+		AND x.seen < $4)`
 	tx.invalidateAccess(g.TenantID, g.ID)
 	tx.Queue(`DELETE FROM `+others+` AND NOT `+isUnseen, g.TenantID, g.ID, accounts, seen)
 	tx.Queue(`UPDATE group_memberships AS u SET unconfirmed = $4 FROM (SELECT m.id FROM `+others+`) AS left_out

@@ -23,7 +23,8 @@ var ErrPasswordChanged = errors.New("store: the password was changed meanwhile")
 // the present one.
 func (s *Store) PasswordHashes(ctx context.Context, tenant, account id.ID, count int) ([]string, error) {
 	entries, err := pg.All[struct{ PasswordHash string }](ctx, s.db, `SELECT password_hash FROM (
-			SELECT password_hash, NULL AS position FROM accounts WHERE tenant_id = $1 AND id = $2 AND password_hash <> ''
+			SELECT password_hash, NULL AS position FROM accounts WHERE tenant_id = $1 AND id = $2
+			AND password_hash <> ''
 			UNION ALL
 			SELECT password_hash, position FROM password_history WHERE tenant_id = $1 AND account_id = $2
 		) entries ORDER BY position DESC NULLS FIRST LIMIT $3`, tenant, account, count)

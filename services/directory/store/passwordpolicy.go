@@ -31,7 +31,8 @@ type PasswordPolicy struct {
 
 const passwordPolicy = `SELECT p.tenant_id, p.directory_id, p.reset_token_ttl,
 	CASE d.provider_id WHEN 'native' THEN p.reset_email_status ELSE 'DISABLED' END AS reset_email_status,
-	CASE d.provider_id WHEN 'native' THEN p.reset_success_email_status ELSE 'DISABLED' END AS reset_success_email_status,
+	CASE d.provider_id WHEN 'native' THEN p.reset_success_email_status ELSE 'DISABLED' END
+		AS reset_success_email_status,
 	p.min_length, p.max_length, p.min_lower_case, p.min_upper_case, p.min_numeric, p.min_symbol, p.min_diacritic,
 		p.prevent_reuse, p.created_at, p.modified_at
 	FROM password_policies p JOIN directories d ON d.tenant_id = p.tenant_id AND d.id = p.directory_id
@@ -56,6 +57,7 @@ func (tx *Tx) UpdatePasswordPolicy(ctx context.Context, p PasswordPolicy) error 
 }
 
 func insertPasswordPolicy(batch *pg.Batch, d directoryapi.Directory) {
-	batch.Queue(`INSERT INTO password_policies (tenant_id, directory_id, created_at, modified_at) VALUES ($1, $2, $3, $3)`,
+	batch.Queue(`INSERT INTO password_policies (tenant_id, directory_id, created_at, modified_at)
+		VALUES ($1, $2, $3, $3)`,
 		d.TenantID, d.ID, d.CreatedAt)
 }

@@ -35,7 +35,8 @@ const selectAccountOfUser = `SELECT ` + accountColumns + `, d.status AS director
 func (tx *Tx) LockAccountByExternalID(ctx context.Context, tenant, directory id.ID, externalID string,
 	providerData map[string]json.RawMessage,
 ) (AccountOfUser, error) {
-	return pg.One[AccountOfUser](ctx, tx, selectAccountOfUser+`p.directory_id = $2 AND p.external_id = $3 FOR UPDATE OF a`,
+	return pg.One[AccountOfUser](ctx, tx,
+		selectAccountOfUser+`p.directory_id = $2 AND p.external_id = $3 FOR UPDATE OF a`,
 		tenant, directory, externalID, providerData)
 }
 
@@ -68,7 +69,8 @@ func (tx *Tx) UpsertProviderData(_ context.Context, a directoryapi.Account, exte
 		VALUES (@tenant_id, @id, @directory_id, @external_id, @claims, @tokens_sealed, @now, @now)
 		ON CONFLICT (tenant_id, account_id) DO UPDATE SET external_id = excluded.external_id, claims = excluded.claims,
 			tokens_sealed = coalesce(excluded.tokens_sealed, p.tokens_sealed), modified_at = excluded.modified_at`,
-		pg.Named(a, pg.Args{"external_id": externalID, "claims": providerData, "tokens_sealed": tokensSealed, "now": now}))
+		pg.Named(a, pg.Args{"external_id": externalID, "claims": providerData, "tokens_sealed": tokensSealed,
+			"now": now}))
 	return nil
 }
 

@@ -23,7 +23,8 @@ type ProviderData struct {
 // ProviderData returns the provider data of an account, or apierr.NotFound for the account. For an
 // account without provider data it returns none, with the creation time of the account.
 func (s *Store) ProviderData(ctx context.Context, tenant, account id.ID) (ProviderData, error) {
-	return pg.One[ProviderData](ctx, s.db, `SELECT a.id AS account_id, d.provider_id, coalesce(p.claims, '{}') AS claims,
+	return pg.One[ProviderData](ctx, s.db,
+		`SELECT a.id AS account_id, d.provider_id, coalesce(p.claims, '{}') AS claims,
 		p.tokens_sealed,
 		coalesce(p.created_at, a.created_at) AS created_at, coalesce(p.modified_at, a.created_at) AS modified_at
 		FROM accounts a

@@ -51,7 +51,8 @@ func (s *Store) Reset(ctx context.Context, tenant id.ID, digest []byte) (MailedA
 
 // InsertReset inserts a pending reset, or returns apierr.NotFound for an account that was deleted.
 func (tx *Tx) InsertReset(ctx context.Context, r PasswordReset) error {
-	return pg.MustChange(ctx, tx, `INSERT INTO password_resets (tenant_id, digest, account_id, application_id, expires_at,
+	return pg.MustChange(ctx, tx,
+		`INSERT INTO password_resets (tenant_id, digest, account_id, application_id, expires_at,
 		created_at, mailed)
 		SELECT tenant_id, @digest, id, @application_id, @expires_at, @created_at, @mailed FROM accounts
 		WHERE tenant_id = @tenant_id AND id = @account_id FOR KEY SHARE`, pg.Named(r))

@@ -23,8 +23,8 @@ type SAMLServiceProvider struct {
 }
 
 const (
-	samlServiceProviderColumns = `tenant_id, id, directory_id, certificate_id, certificate, private_key_sealed, created_at,
-		modified_at`
+	samlServiceProviderColumns = `tenant_id, id, directory_id, certificate_id, certificate, private_key_sealed,
+		created_at, modified_at`
 	samlServiceProviderQuery = `SELECT ` + samlServiceProviderColumns + ` FROM saml_service_providers
 		WHERE tenant_id = $1 AND `
 )

@@ -93,7 +93,8 @@ const requiredFields = `
 
 // LockField reads a field and locks it for a change.
 func (tx *Tx) LockField(ctx context.Context, tenant, field id.ID) (Field, error) {
-	return pg.One[Field](ctx, tx, `SELECT `+fieldColumns+fromFields+`WHERE f.tenant_id = $1 AND f.id = $2 FOR UPDATE OF f`,
+	return pg.One[Field](ctx, tx,
+		`SELECT `+fieldColumns+fromFields+`WHERE f.tenant_id = $1 AND f.id = $2 FOR UPDATE OF f`,
 		tenant, field)
 }
 

@@ -32,8 +32,8 @@ func Migrations() fs.FS { return pg.Embedded(files) }
 func Config(url secure.Secret) pg.Config {
 	return pg.Config{
 		URL: url, Schema: "directory", Extensions: []string{"pg_trgm", "btree_gin"},
-		Migrations: []fs.FS{outbox.Migrations(), counter.Migrations(), operatorlog.Migrations(), customdatastore.Migrations(),
-			backuprecord.Migrations(), Migrations()},
+		Migrations: []fs.FS{outbox.Migrations(), counter.Migrations(), operatorlog.Migrations(),
+			customdatastore.Migrations(), backuprecord.Migrations(), Migrations()},
 	}
 }
 
@@ -50,8 +50,8 @@ type Store struct {
 func New(db *pg.DB, now func() time.Time) *Store {
 	return &Store{
 		Purger: purgesql.NewPurger(db), db: db, outbox: outbox.New(db, "directory", now),
-		access: pgcache.NewWithin(db, pgcache.FreshBounds(accessCacheSize), "directory.access", accessChannel, accessQuery,
-			Access.directory),
+		access: pgcache.NewWithin(db, pgcache.FreshBounds(accessCacheSize), "directory.access", accessChannel,
+			accessQuery, Access.directory),
 		accessFeed: pgcache.NewFeed(db, accessChannel),
 	}
 }

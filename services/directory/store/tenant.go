@@ -38,7 +38,8 @@ func (tx *Tx) LockTenant(ctx context.Context, tenant id.ID) (directoryapi.Tenant
 // services (directoryapi.TenantGate) when the transaction commits.
 func (tx *Tx) SetTenantStatus(ctx context.Context, t directoryapi.Tenant) error {
 	tx.invalidateAccess(t.ID, t.ID)
-	return pg.MustChange(ctx, tx, `UPDATE tenants SET status = $2, status_reason = $3, suspended_at = $4, delete_after = $5
+	return pg.MustChange(ctx, tx,
+		`UPDATE tenants SET status = $2, status_reason = $3, suspended_at = $4, delete_after = $5
 		WHERE tenant_id = $1`, t.ID, t.Status, t.StatusReason, t.SuspendedAt, t.DeleteAfter)
 }
 

@@ -73,9 +73,11 @@ func (s *Service) Enroll(account id.Ref, kind, hint string) id.ID {
 	hint = cmp.Or(hint, "xxx-xxx-0959")
 	in := mfa.NewFactor{Type: field.Some(kind), WithChallenge: kind == mfaapi.SMS}
 	if kind == mfaapi.SMS {
-		in.Phone = field.Some(mfa.FactorPhone{PhoneBody: mfa.PhoneBody{Number: field.Some("+1888391" + hint[len(hint)-4:])}})
+		in.Phone = field.Some(mfa.FactorPhone{PhoneBody: mfa.PhoneBody{Number: field.Some("+1888391" +
+			hint[len(hint)-4:])}})
 	} else {
-		in.Issuer, in.Secret, in.Verified = field.Some(hint), field.Some(secure.Secret(seed)), field.Some(store.Verified)
+		in.Issuer, in.Secret, in.Verified = field.Some(hint), field.Some(secure.Secret(seed)),
+			field.Some(store.Verified)
 	}
 	f, err := s.Rules.CreateFactor(context.Background(), account, in)
 	if err != nil {

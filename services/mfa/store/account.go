@@ -26,8 +26,8 @@ func (tx *Tx) LockAccount(ctx context.Context, tenant, account id.ID) error {
 // CountEnrolled returns how many factors and how many phones an account has. The caller must
 // have locked the account, so that no other request adds one meanwhile.
 func (tx *Tx) CountEnrolled(ctx context.Context, tenant, account id.ID) (factors, phones int, err error) {
-	factors, err = pg.Value[int](ctx, tx, `SELECT count(*) FROM factors WHERE tenant_id = $1 AND account_id = $2`, tenant,
-		account)
+	factors, err = pg.Value[int](ctx, tx, `SELECT count(*) FROM factors WHERE tenant_id = $1 AND account_id = $2`,
+		tenant, account)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -52,8 +52,9 @@ const challengeColumns = challengeRow + `, ` + hasExpired + ` AS has_expired`
 
 // Challenges are searched and sorted by these attributes.
 var Challenges = list.Spec{
-	"status": {Column: `CASE WHEN ` + hasExpired + ` THEN 'EXPIRED' ELSE c.status END`, Kind: list.Enum, Values: []string{
-		Created, WaitingForProvider, WaitingForValidation, Success, Failed, Expired, Error, Undelivered}},
+	"status": {Column: `CASE WHEN ` + hasExpired + ` THEN 'EXPIRED' ELSE c.status END`, Kind: list.Enum,
+		Values: []string{
+			Created, WaitingForProvider, WaitingForValidation, Success, Failed, Expired, Error, Undelivered}},
 	"createdAt":  {Column: "c.created_at", Kind: list.Time},
 	"modifiedAt": {Column: "c.modified_at", Kind: list.Time},
 }

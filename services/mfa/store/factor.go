@@ -120,7 +120,8 @@ func (tx *Tx) InsertFactor(ctx context.Context, f Factor) error {
 
 // UpdateFactor writes the columns of a factor that can change.
 func (tx *Tx) UpdateFactor(ctx context.Context, f Factor) error {
-	return pg.MustChange(ctx, tx, `UPDATE factors SET `+pg.Set(`account_name, account_name_folded, issuer, issuer_folded,
+	return pg.MustChange(ctx, tx,
+		`UPDATE factors SET `+pg.Set(`account_name, account_name_folded, issuer, issuer_folded,
 		last_step,
 		challenge_id, status, verification_status, modified_at`)+` WHERE tenant_id = @tenant_id AND id = @id`, f.args())
 }

@@ -41,8 +41,8 @@ var Phones = list.Spec{
 
 // Phone returns a phone, or apierr.NotFound.
 func (s *Store) Phone(ctx context.Context, tenant, phone id.ID) (Phone, error) {
-	return pg.One[Phone](ctx, s.db, `SELECT `+phoneColumns+` FROM phones p WHERE p.tenant_id = $1 AND p.id = $2`, tenant,
-		phone)
+	return pg.One[Phone](ctx, s.db, `SELECT `+phoneColumns+` FROM phones p WHERE p.tenant_id = $1 AND p.id = $2`,
+		tenant, phone)
 }
 
 // AccountPhones returns a page of the phones of an account.
@@ -59,7 +59,8 @@ func (s *Store) TenantPhones(ctx context.Context, tenant id.Ref, query list.Quer
 
 // LockPhone reads and locks a phone, or returns apierr.NotFound.
 func (tx *Tx) LockPhone(ctx context.Context, tenant, phone id.ID) (Phone, error) {
-	return pg.One[Phone](ctx, tx, `SELECT `+phoneColumns+` FROM phones p WHERE p.tenant_id = $1 AND p.id = $2 FOR UPDATE`,
+	return pg.One[Phone](ctx, tx,
+		`SELECT `+phoneColumns+` FROM phones p WHERE p.tenant_id = $1 AND p.id = $2 FOR UPDATE`,
 		tenant, phone)
 }
 
@@ -79,7 +80,8 @@ func (tx *Tx) InsertPhone(ctx context.Context, p Phone) error {
 // UpdatePhone writes the columns of a phone that can change. A number that another phone of the account
 // has is apierr.Exists.
 func (tx *Tx) UpdatePhone(ctx context.Context, p Phone) error {
-	return pg.MustChange(ctx, tx, `UPDATE phones SET `+pg.Set(`number, name, name_folded, description, description_folded,
+	return pg.MustChange(ctx, tx,
+		`UPDATE phones SET `+pg.Set(`number, name, name_folded, description, description_folded,
 		status, verification_status, modified_at`)+` WHERE tenant_id = @tenant_id AND id = @id`, p.args())
 }
 

@@ -69,7 +69,8 @@ func (c SMS) twilioProvider() (p notification.SMSProvider, err error) {
 		{"ACCOUNT_SID", c.Account}, {"AUTH_TOKEN", c.Token.Reveal()}, {"FROM", c.From},
 	} {
 		if needed.value == "" {
-			return p, fmt.Errorf("DOORWARD_SMS_TWILIO_%s is missing, which DOORWARD_SMS_PROVIDER=twilio needs", needed.name)
+			return p, fmt.Errorf("DOORWARD_SMS_TWILIO_%s is missing, which DOORWARD_SMS_PROVIDER=twilio needs",
+				needed.name)
 		}
 	}
 	address := c.Twilio

@@ -44,7 +44,8 @@ func readSMSReceipt(signature, body string) (notification.SMSReceipt, error) {
 	}
 	form, err := url.ParseQuery(body)
 	if err != nil {
-		return notification.SMSReceipt{}, apierr.BadRequest.Because("the body is not a form of name=value pairs joined by &")
+		return notification.SMSReceipt{}, apierr.BadRequest.Because(
+			"the body is not a form of name=value pairs joined by &")
 	}
 	return notification.SMSReceipt{Signature: signature, Form: form}, nil
 }

@@ -43,7 +43,8 @@ func Start(t testing.TB) *Provider {
 
 // Config is the configuration by which the service uses the provider.
 func (p *Provider) Config() notification.SMSProvider {
-	return notification.SMSProvider{Address: p.URL, Account: Account, Token: Token, From: "+15005550006", Receipts: true}
+	return notification.SMSProvider{Address: p.URL, Account: Account, Token: Token, From: "+15005550006",
+		Receipts: true}
 }
 
 // Answers sets the response to every message; nil accepts all.

@@ -77,8 +77,8 @@ func (s *Store) Waiting(ctx context.Context, most int, kinds ...string) (n int64
 		First *time.Time
 	}
 	found, err := pg.One[row](ctx, s.db, `SELECT count(*) AS count, min(created_at) AS first
-		FROM (SELECT created_at FROM deliveries WHERE finished_at IS NULL AND kind = ANY ($2) LIMIT $1) AS waiting`, most,
-		kinds)
+		FROM (SELECT created_at FROM deliveries WHERE finished_at IS NULL AND kind = ANY ($2) LIMIT $1) AS waiting`,
+		most, kinds)
 	return found.Count, found.First, err
 }
 
@@ -86,8 +86,8 @@ func (s *Store) Waiting(ctx context.Context, most int, kinds ...string) (n int64
 // an account; zero where there is none.
 func (s *Store) VerificationApplication(ctx context.Context, tenant, account id.ID) (id.ID, error) {
 	application, err := pg.Value[id.ID](ctx, s.db, `SELECT application_id FROM deliveries
-		WHERE tenant_id = $1 AND account_id = $2 AND workflow = 'verification' ORDER BY created_at DESC LIMIT 1`, tenant,
-		account)
+		WHERE tenant_id = $1 AND account_id = $2 AND workflow = 'verification' ORDER BY created_at DESC LIMIT 1`,
+		tenant, account)
 	if errors.Is(err, apierr.NotFound) {
 		return id.ID{}, nil
 	}
@@ -130,7 +130,8 @@ func (tx *Tx) leaseAfter(ctx context.Context, kind string, after, attempt id.ID,
 	skip Skip) (Delivery, error) {
 	return pg.One[Delivery](ctx, tx, `WITH RECURSIVE tenants AS (
 			(SELECT tenant_id FROM deliveries WHERE kind = @kind AND finished_at IS NULL
-				AND tenant_id > COALESCE(@after::uuid, '00000000-0000-0000-0000-000000000000') ORDER BY tenant_id LIMIT 1)
+				AND tenant_id > COALESCE(@after::uuid, '00000000-0000-0000-0000-000000000000') ORDER BY tenant_id
+				LIMIT 1)
 			UNION ALL
 			SELECT next.tenant_id FROM tenants, LATERAL (
 				SELECT d.tenant_id FROM deliveries d WHERE d.kind = @kind AND d.finished_at IS NULL
@@ -181,17 +182,19 @@ func (tx *Tx) FinishDelivery(ctx context.Context, d Delivery, now time.Time) (bo
 // numbers and messages. One that a worker is sending at this moment may still arrive. A logout goes on: clients hear
 // that the sessions of a deleted account have ended.
 func (tx *Tx) CancelDeliveries(ctx context.Context, tenant id.ID, accounts []id.ID, now time.Time) error {
-	_, err := pg.Exec(ctx, tx, `UPDATE deliveries SET state = $3, last_error = 'the account was deleted', finished_at = $4,
+	_, err := pg.Exec(ctx, tx,
+		`UPDATE deliveries SET state = $3, last_error = 'the account was deleted', finished_at = $4,
 		token_sealed = NULL, number = '', message = '', leased_until = NULL, leased_by = NULL
-		WHERE tenant_id = $1 AND account_id = ANY ($2) AND finished_at IS NULL AND kind <> $5`, tenant, accounts, Obsolete,
-		now, Logout)
+		WHERE tenant_id = $1 AND account_id = ANY ($2) AND finished_at IS NULL AND kind <> $5`, tenant, accounts,
+		Obsolete, now, Logout)
 	return err
 }
 
 // CancelHeldDeliveries sets the deliveries of a suspended tenant that were added until a time to Cancelled, and erases
 // their tokens, numbers and messages.
 func (tx *Tx) CancelHeldDeliveries(ctx context.Context, tenant id.ID, until, now time.Time) error {
-	_, err := pg.Exec(ctx, tx, `UPDATE deliveries SET state = $2, last_error = 'the tenant is suspended', finished_at = $3,
+	_, err := pg.Exec(ctx, tx,
+		`UPDATE deliveries SET state = $2, last_error = 'the tenant is suspended', finished_at = $3,
 		token_sealed = NULL, number = '', message = '', leased_until = NULL, leased_by = NULL
 		WHERE tenant_id = $1 AND finished_at IS NULL AND created_at <= $4`, tenant, Cancelled, now, until)
 	return err
@@ -202,7 +205,8 @@ func (tx *Tx) CancelHeldDeliveries(ctx context.Context, tenant id.ID, until, now
 func (tx *Tx) PostponeDelivery(ctx context.Context, d Delivery, next time.Time) error {
 	_, err := pg.Exec(ctx, tx, `UPDATE deliveries SET failures = $3, last_error = $4, next_try_at = $5, attempted_at =
 		NULL,
-		leased_until = NULL, leased_by = NULL WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL AND leased_by = $6`,
+		leased_until = NULL, leased_by = NULL WHERE tenant_id = $1 AND id = $2 AND finished_at IS NULL
+		AND leased_by = $6`,
 		d.TenantID, d.ID, d.Failures, d.LastError, next, d.LeasedBy)
 	return err
 }

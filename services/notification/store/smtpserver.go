@@ -60,7 +60,8 @@ var SMTPServers = list.Spec{
 
 // SMTPServer returns a server, or apierr.NotFound.
 func (s *Store) SMTPServer(ctx context.Context, tenant, server id.ID) (SMTPServer, error) {
-	return pg.One[SMTPServer](ctx, s.db, `SELECT `+smtpServerColumns+` FROM smtp_servers WHERE tenant_id = $1 AND id = $2`,
+	return pg.One[SMTPServer](ctx, s.db,
+		`SELECT `+smtpServerColumns+` FROM smtp_servers WHERE tenant_id = $1 AND id = $2`,
 		tenant, server)
 }
 

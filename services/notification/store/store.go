@@ -23,7 +23,8 @@ func Migrations() fs.FS { return pg.Embedded(files) }
 
 // Config says where the service's data is and how its tables are made.
 func Config(url secure.Secret) pg.Config {
-	return pg.Config{URL: url, Schema: "notification", Migrations: []fs.FS{outbox.Migrations(), usage.Migrations(), Migrations()}}
+	return pg.Config{URL: url, Schema: "notification",
+		Migrations: []fs.FS{outbox.Migrations(), usage.Migrations(), Migrations()}}
 }
 
 // Store reads.
@@ -36,7 +37,8 @@ type Store struct {
 
 // New makes the store of the service.
 func New(db *pg.DB, now func() time.Time) *Store {
-	return &Store{Purger: purgesql.NewPurger(db), db: db, Usage: usage.NewCounter(db, now), outbox: outbox.New(db, "notification", now)}
+	return &Store{Purger: purgesql.NewPurger(db), db: db, Usage: usage.NewCounter(db, now),
+		outbox: outbox.New(db, "notification", now)}
 }
 
 // Outbox is the outbox of the service: events that its transactions emit, for the relay to

@@ -33,7 +33,8 @@ type contract struct {
 
 func main() {
 	service, root := os.Args[1], os.Args[2]
-	c := contract{service: service, interfaces: map[string]*ast.InterfaceType{}, imports: map[string]string{}, used: map[string]bool{}}
+	c := contract{service: service, interfaces: map[string]*ast.InterfaceType{}, imports: map[string]string{},
+		used: map[string]bool{}}
 	names, _ := filepath.Glob("*.go")
 	for _, name := range names {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)

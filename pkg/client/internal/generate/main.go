@@ -14,7 +14,8 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for i, write := range []func() ([]byte, error){document.ClientJSON, func() ([]byte, error) { return operations(document) }} {
+	for i, write := range []func() ([]byte, error){document.ClientJSON,
+		func() ([]byte, error) { return operations(document) }} {
 		text, err := write()
 		if err != nil {
 			log.Fatal(err)

@@ -47,7 +47,8 @@ type method struct {
 	Item                string // type of the items, for a collection
 }
 
-var methods = template.Must(template.New("").Parse(`// Code generated from the description of the interface. DO NOT EDIT.
+var methods = template.Must(template.New("").Parse(
+	`// Code generated from the description of the interface. DO NOT EDIT.
 
 package client
 

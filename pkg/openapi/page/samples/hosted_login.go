@@ -41,7 +41,8 @@ type session struct{ state, email string }
 
 func main() {
 	listen := cmp.Or(os.Getenv("LISTEN"), "localhost:5000")
-	s := &site{application: os.Getenv("APPLICATION"), callback: "http://" + listen + "/callback", sessions: map[string]session{}}
+	s := &site{application: os.Getenv("APPLICATION"), callback: "http://" + listen + "/callback",
+		sessions: map[string]session{}}
 	file, err := os.ReadFile(cmp.Or(os.Getenv("API_KEY_FILE"), ".doorward/apikey.json"))
 	if err == nil {
 		err = json.Unmarshal(file, &s.key)
@@ -84,7 +85,8 @@ func main() {
 func (s *site) begin(w http.ResponseWriter, r *http.Request, path string) {
 	state := rand.Text()
 	request := s.sign(map[string]any{
-		"iss": s.key.ID, "sub": s.application, "iat": time.Now().Unix(), "jti": rand.Text(), "cb_uri": s.callback, "state": state,
+		"iss": s.key.ID, "sub": s.application, "iat": time.Now().Unix(), "jti": rand.Text(), "cb_uri": s.callback,
+		"state": state,
 	})
 	s.redirect(w, r, strings.TrimSuffix(s.key.BaseURL, "/v1")+path+"?jwtRequest="+request, session{state: state})
 }
@@ -141,7 +143,8 @@ func (s *site) email(r *http.Request, href string) (string, error) {
 // sign makes a JWT (RFC 7519), signed with HS256 and the secret of the API key.
 func (s *site) sign(claims map[string]any) string {
 	payload, _ := json.Marshal(claims) // texts and numbers
-	text := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + base64.RawURLEncoding.EncodeToString(payload)
+	header := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS256","typ":"JWT"}`))
+	text := header + "." + base64.RawURLEncoding.EncodeToString(payload)
 	return text + "." + base64.RawURLEncoding.EncodeToString(s.signature(text))
 }
 
@@ -198,6 +201,7 @@ func (s *site) redirect(w http.ResponseWriter, r *http.Request, address string, 
 	s.mu.Lock()
 	s.sessions[name] = to
 	s.mu.Unlock()
-	http.SetCookie(w, &http.Cookie{Name: "session", Value: name, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
+	http.SetCookie(w, &http.Cookie{Name: "session", Value: name, Path: "/", HttpOnly: true,
+		SameSite: http.SameSiteLaxMode})
 	http.Redirect(w, r, address, http.StatusFound)
 }

@@ -24,7 +24,8 @@ func main() {
 	if len(os.Args) == 2 && os.Args[1] == "check" {
 		os.Exit(check())
 	}
-	run.Main("agent", "connects an LDAP server or Active Directory to Doorward; the argument check tries its configuration",
+	run.Main("agent",
+		"connects an LDAP server or Active Directory to Doorward; the argument check tries its configuration",
 		env.Load[agent.Config], app.Run)
 }
 

@@ -7,5 +7,6 @@ import (
 )
 
 func main() {
-	service.Main("application", "keeps applications and their account stores, and logs accounts in through them", app.Open)
+	service.Main("application", "keeps applications and their account stores, and logs accounts in through them",
+		app.Open)
 }

@@ -83,8 +83,8 @@ func LeaseChecks(ctx context.Context, tx *outbox.Tx, tenant, agent id.ID, since,
 			SELECT id FROM agent_checks WHERE tenant_id = $1 AND agent_id = $2 AND result IS NULL AND created_at >= $3
 			AND taken_until <= $4
 			ORDER BY created_at LIMIT $6 FOR UPDATE SKIP LOCKED)
-		RETURNING tenant_id, agent_id, id, external_id, username, password, trace, created_at`, tenant, agent, since, now,
-		until, limit)
+		RETURNING tenant_id, agent_id, id, external_id, username, password, trace, created_at`, tenant, agent, since,
+		now, until, limit)
 }
 
 // AnswerCheck stores the result of a check, notifies the replica in which its login waits, and
@@ -95,8 +95,8 @@ func AnswerCheck(ctx context.Context, tx *outbox.Tx, tenant, agent, check id.ID,
 			AND result IS NULL
 			RETURNING id
 		)
-		SELECT pg_notify($5, $6 || ' ' || $4::integer)::text FROM answered`, tenant, agent, check, result, ResultsChannel,
-		check.String())
+		SELECT pg_notify($5, $6 || ' ' || $4::integer)::text FROM answered`, tenant, agent, check, result,
+		ResultsChannel, check.String())
 	return err
 }
 

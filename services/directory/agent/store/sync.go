@@ -52,7 +52,8 @@ type BegunSync struct {
 // BeginSync returns a sync of an agent, and inserts the sync with its first page. Pages without a
 // sync id get the number of the newest sync. services/directory/store/mirror.go writes the accounts
 // and groups of a page.
-func BeginSync(ctx context.Context, tx *outbox.Tx, agent id.Ref, directory id.ID, syncID string, now time.Time) (BegunSync, error) {
+func BeginSync(ctx context.Context, tx *outbox.Tx, agent id.Ref, directory id.ID, syncID string,
+	now time.Time) (BegunSync, error) {
 	newest, err := pg.Value[int64](ctx, tx, `SELECT coalesce(max(number), 0) FROM agent_syncs
 		WHERE tenant_id = $1 AND agent_id = $2`, agent.Tenant, agent.ID)
 	if err != nil {
@@ -63,7 +64,8 @@ func BeginSync(ctx context.Context, tx *outbox.Tx, agent id.Ref, directory id.ID
 		number = 0
 	}
 	tx.Queue(`DELETE FROM agent_syncs
-		WHERE tenant_id = $1 AND agent_id = $2 AND number <= $3 AND number > 0 AND NOT ended`, agent.Tenant, agent.ID, newest-keptSyncs)
+		WHERE tenant_id = $1 AND agent_id = $2 AND number <= $3 AND number > 0 AND NOT ended`, agent.Tenant, agent.ID,
+		newest-keptSyncs)
 	begun, err := pg.One[BegunSync](ctx, tx, `INSERT INTO agent_syncs AS s (tenant_id, agent_id, sync_id, directory_id,
 		number, started_at)
 		VALUES ($1, $2, $3, $4, $5, $6)
@@ -78,7 +80,8 @@ func BeginSync(ctx context.Context, tx *outbox.Tx, agent id.Ref, directory id.ID
 }
 
 // HoldSync records that the brake held a sync, which would have made a number of accounts absent.
-func HoldSync(ctx context.Context, tx *outbox.Tx, agent id.Ref, directory id.ID, syncID string, held int64, now time.Time) error {
+func HoldSync(ctx context.Context, tx *outbox.Tx, agent id.Ref, directory id.ID, syncID string, held int64,
+	now time.Time) error {
 	return pg.MustChange(ctx, tx, `UPDATE agent_syncs SET held = $6, completed_at = $5, `+syncCounts+`
 		WHERE tenant_id = $1 AND agent_id = $2 AND sync_id = $3`, agent.Tenant, agent.ID, syncID, directory, now, held)
 }
@@ -132,7 +135,8 @@ func FinishSync(ctx context.Context, tx *outbox.Tx, e ReceivedSync, now time.Tim
 func UpsertRefusals(tx *outbox.Tx, agent id.Ref, refused []Refusal, seen int64) {
 	for _, r := range refused {
 		tx.Queue(pg.Insert("agent_refusals AS r", refusalColumns+`, tenant_id, agent_id, seen`)+`
-			ON CONFLICT (tenant_id, agent_id, kind, external_id) DO UPDATE SET name = excluded.name, reason = excluded.reason,
+			ON CONFLICT (tenant_id, agent_id, kind, external_id) DO UPDATE
+			SET name = excluded.name, reason = excluded.reason,
 				entry = excluded.entry, seen = greatest(r.seen, excluded.seen)`,
 			pg.Named(r, pg.Args{"tenant_id": agent.Tenant, "agent_id": agent.ID, "seen": seen}))
 	}
@@ -141,7 +145,8 @@ func UpsertRefusals(tx *outbox.Tx, agent id.Ref, refused []Refusal, seen int64) 
 // DeleteRefusals deletes the refusals of entries that have been written since, or deleted.
 func DeleteRefusals(tx *outbox.Tx, agent id.Ref, kind string, externalIDs []string) {
 	if len(externalIDs) > 0 {
-		tx.Queue(`DELETE FROM agent_refusals WHERE tenant_id = $1 AND agent_id = $2 AND kind = $3 AND external_id = ANY ($4)`,
+		tx.Queue(`DELETE FROM agent_refusals WHERE tenant_id = $1 AND agent_id = $2 AND kind = $3
+			AND external_id = ANY ($4)`,
 			agent.Tenant, agent.ID, kind, externalIDs)
 	}
 }

@@ -40,7 +40,8 @@ func (s Store) ListTenants(ctx context.Context, query list.Query) (list.Page[dir
 // TenantOfResource returns the tenant with an id, or that of the directory, group, account or agent which has it, or
 // apierr.NotFound. Without the tenant it is a look-up in each primary key for each tenant of the deployment.
 func (s Store) TenantOfResource(ctx context.Context, resource id.ID) (directoryapi.Tenant, error) {
-	return pg.One[directoryapi.Tenant](ctx, s.db, `SELECT `+tenantColumns+` FROM tenants t WHERE t.tenant_id = $1 AND t.status <> 'DELETED'
+	return pg.One[directoryapi.Tenant](ctx, s.db,
+		`SELECT `+tenantColumns+` FROM tenants t WHERE t.tenant_id = $1 AND t.status <> 'DELETED'
 		OR EXISTS (SELECT 1 FROM directories d WHERE d.tenant_id = t.tenant_id AND d.id = $1)
 		OR EXISTS (SELECT 1 FROM groups g WHERE g.tenant_id = t.tenant_id AND g.id = $1)
 		OR EXISTS (SELECT 1 FROM accounts a WHERE a.tenant_id = t.tenant_id AND a.id = $1)
@@ -49,7 +50,8 @@ func (s Store) TenantOfResource(ctx context.Context, resource id.ID) (directorya
 
 // EndedGraces returns the tenants whose deletion is due, at most 100.
 func (s Store) EndedGraces(ctx context.Context, now time.Time) ([]id.ID, error) {
-	return pg.Values[id.ID](ctx, s.db, `SELECT t.tenant_id FROM tenants t WHERE t.status = 'DELETING' AND t.delete_after <= $1
+	return pg.Values[id.ID](ctx, s.db,
+		`SELECT t.tenant_id FROM tenants t WHERE t.status = 'DELETING' AND t.delete_after <= $1
 		LIMIT 100`, now)
 }
 
