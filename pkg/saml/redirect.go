@@ -20,16 +20,13 @@ import (
 // LoginRequest is an AuthnRequest that the service provider sends: it asks an identity provider to
 // log a user in (SAML 2.0 profiles, section 4.1.4.1). request.go reads received AuthnRequests.
 type LoginRequest struct {
-	ID          string // NewMessageID
+	ID          string // as an xs:ID: it begins with a letter or _
 	Issuer      string // entity id of the service provider
 	Destination string // of the identity provider
 	ConsumerURL string // assertion consumer URL, to which the response is sent
 	ForceAuthn  bool
 	Now         time.Time
 }
-
-// NewMessageID returns a new random id of a message.
-func NewMessageID() string { return newMessageID() }
 
 // Redirect returns the URL that sends the request to the identity provider by HTTP-Redirect.
 func (r LoginRequest) Redirect(pair KeyPair, algorithm, relayState string) (string, error) {

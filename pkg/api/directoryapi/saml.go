@@ -41,7 +41,7 @@ type SAMLTenant struct {
 type BeginSAMLLogin struct {
 	Tenant     id.ID         `json:"tenant"`
 	Directory  id.ID         `json:"directory"`
-	RequestID  string        `json:"requestId"` // saml.NewMessageID; the response names it
+	RequestID  string        `json:"requestId"` // of the AuthnRequest; the response names it
 	RelayState secure.Secret `json:"relayState"`
 }
 
