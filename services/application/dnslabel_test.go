@@ -82,7 +82,7 @@ func TestAnApplicationRemembersTheKeyThatAskedForIt(t *testing.T) {
 	a, err := d.Service.CreateApplication(ctx, tenant, application.NewApplication{Name: field.Some("Shop")},
 		application.DirectoryToCreate{})
 	if err != nil || a.CreatedBy != "THEKEY" || read(t, d, tenant, a.ID).CreatedBy != "THEKEY" {
-		t.Errorf("it was made by %q, %v", a.CreatedBy, err)
+		t.Errorf("the application was made by %q, %v", a.CreatedBy, err)
 	}
 }
 
@@ -106,10 +106,10 @@ func TestTheOwnOriginFollowsTheLabel(t *testing.T) {
 	after := read(t, d, tenant, shop)
 	if want := []string{"https://first.example", "https://quiet-heron.apps.localhost",
 		"https://last.example"}; !slices.Equal(after.AuthorizedOriginURIs, want) {
-		t.Errorf("it lets in %v, want %v", after.AuthorizedOriginURIs, want)
+		t.Errorf("the application lets in %v, want %v", after.AuthorizedOriginURIs, want)
 	}
 	if !after.ModifiedAt.Equal(d.Clock.Now()) {
-		t.Errorf("it was modified at %v", after.ModifiedAt)
+		t.Errorf("the application was modified at %v", after.ModifiedAt)
 	}
 
 	t.Run("which a client cannot take out of the list, nor add twice", func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestTheOwnOriginFollowsTheLabel(t *testing.T) {
 		}
 		if got := read(t, d, tenant, shop); !slices.Equal(got.AuthorizedOriginURIs,
 			[]string{"https://loud-heron.apps.localhost", only[0]}) || got.DNSLabel != "loud-heron" {
-			t.Errorf("it is named %q and lets in %v", got.DNSLabel, got.AuthorizedOriginURIs)
+			t.Errorf("the application is named %q and lets in %v", got.DNSLabel, got.AuthorizedOriginURIs)
 		}
 	})
 }
@@ -162,7 +162,7 @@ func TestALabelIsGivenOnce(t *testing.T) {
 	}
 	wg.Wait()
 	if given.Load() != 1 {
-		t.Errorf("it was given %d times", given.Load())
+		t.Errorf("the label was given %d times", given.Load())
 	}
 	named := 0
 	for i := range many {
@@ -194,7 +194,7 @@ func TestOneApplicationIsNamedManyTimesAtOnce(t *testing.T) {
 	a := read(t, d, tenant, shop)
 	if own := "https://" + a.DNSLabel + ".apps.localhost"; !slices.Equal(a.AuthorizedOriginURIs, []string{own}) ||
 		labels(t, d) != 1 {
-		t.Errorf("it is named %q and lets in %v; there are %d labels", a.DNSLabel, a.AuthorizedOriginURIs, labels(t, d))
+		t.Errorf("the application is named %q and lets in %v; there are %d labels", a.DNSLabel, a.AuthorizedOriginURIs, labels(t, d))
 	}
 }
 
@@ -283,7 +283,7 @@ func TestANumberFollowsWhenThePairsAreTaken(t *testing.T) {
 	}
 	number, found := strings.CutPrefix(made.Application.DNSLabel, pair(4)+"-")
 	if _, err := strconv.ParseUint(number, 10, 64); !found || err != nil {
-		t.Errorf("it is named %q, want %q and a number", made.Application.DNSLabel, pair(4))
+		t.Errorf("the application is named %q, want %q and a number", made.Application.DNSLabel, pair(4))
 	}
 }
 
@@ -307,7 +307,7 @@ func TestAnApplicationOfBeforeLabels(t *testing.T) {
 			a, err := d.Service.ApplicationOfWebConfig(t.Context(), id.Ref{Tenant: tenant, ID: before.WebConfigID})
 			own := "https://" + a.DNSLabel + ".apps.localhost"
 			if err != nil || a.DNSLabel == "" || !slices.Equal(a.AuthorizedOriginURIs, []string{own, "https://app.localhost"}) {
-				t.Errorf("it is named %q and lets in %v, %v", a.DNSLabel, a.AuthorizedOriginURIs, err)
+				t.Errorf("the application is named %q and lets in %v, %v", a.DNSLabel, a.AuthorizedOriginURIs, err)
 			}
 		})
 	}

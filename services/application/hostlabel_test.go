@@ -18,7 +18,7 @@ func FuzzHostLabel(f *testing.F) {
 		label, err := hostLabel(field.Some(text), "dnsLabel")
 		if err != nil {
 			if status := apierr.From(err).Status; status != 400 {
-				t.Fatalf("%q: %d %v", text, status, err)
+				t.Fatalf("the label %q is refused with %d %v, want 400", text, status, err)
 			}
 			return
 		}

@@ -32,7 +32,7 @@ func TestTheValueOfALoginAttempt(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			login, password, err := readValue(field.Some(secure.Secret(c.value)))
 			if err != nil || login != c.login || password.Reveal() != c.password {
-				t.Errorf("it is read as %q, %q, %v", login, password.Reveal(), err)
+				t.Errorf("the value is read as %q, %q, %v", login, password.Reveal(), err)
 			}
 		})
 	}

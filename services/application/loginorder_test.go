@@ -171,7 +171,7 @@ func TestAChangeOfTheLoginOrderShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 		}
 		reported := worktest.Changes(t, elsewhere.AccessChanges)
 		if err := c.change(); err != nil {
-			t.Fatalf("%s: %v", c.what, err)
+			t.Fatalf("the change, %s, failed: %v", c.what, err)
 		}
 		changed := time.Now()
 		if granted { // a refusal is not kept
@@ -225,7 +225,7 @@ func TestOnlyAChangeOfTheLoginOrderIsNamed(t *testing.T) {
 	} {
 		ctx, endings := caller.CollectEndings(caller.Into(t.Context(), caller.Caller{Tenant: tenant}))
 		if err := c.change(ctx); err != nil {
-			t.Fatalf("%s: %v", c.what, err)
+			t.Fatalf("the change, %s, failed: %v", c.what, err)
 		}
 		var want caller.IDs
 		if !c.want.IsZero() {
@@ -354,10 +354,10 @@ func TestALoginTakesTwoRoundTripsAndOneQuestion(t *testing.T) {
 					t.Fatalf("the account %s logged in, %v", account.ID, err)
 				}
 				if n := count.trips.Load() - trips; n != 2 {
-					t.Errorf("it took %d round trips", n)
+					t.Errorf("the login took %d round trips", n)
 				}
 				if n := peer.asked - asked; n != questions {
-					t.Errorf("it asked the directory service %d times, want %d", n, questions)
+					t.Errorf("the login asked the directory service %d times, want %d", n, questions)
 				}
 			})
 		}

@@ -63,7 +63,7 @@ func TestTheDirectoryOfASocialProvider(t *testing.T) {
 					Login: directoryapi.SocialLogin{Provider: c.provider, AccountStore: c.store.Href,
 						Code: directorytest.UserCode("1", "jo@example.test")}})
 			if !errors.Is(err, c.want) || found.Account.DirectoryID != c.directory {
-				t.Errorf("it is %v, %v; want %v, %v", found.Account.DirectoryID, err, c.directory, c.want)
+				t.Errorf("the directory of the login is %v, %v; want %v, %v", found.Account.DirectoryID, err, c.directory, c.want)
 			}
 		})
 	}

@@ -104,7 +104,7 @@ func TestAChangeOfAnAccountShowsAtOnceHereAndSoonElsewhere(t *testing.T) {
 		}
 		reported := worktest.Changes(t, elsewhere.AccessChanges)
 		if err := c.make(); err != nil {
-			t.Fatalf("%s: %v", c.what, err)
+			t.Fatalf("the change, %s, failed: %v", c.what, err)
 		}
 		worktest.Await(t, "the report that "+c.what, func() bool { changed, _ := reported(account.ID, made.ID); return changed })
 		if err := access(here); !c.silent && !errors.Is(err, c.want) {
@@ -237,7 +237,7 @@ func TestOnlyAChangeOfAccessIsNamed(t *testing.T) {
 	} {
 		ctx, endings := caller.CollectEndings(caller.Into(t.Context(), caller.Caller{Tenant: tenant}))
 		if err := c.change(ctx); err != nil {
-			t.Fatalf("%s: %v", c.what, err)
+			t.Fatalf("the change, %s, failed: %v", c.what, err)
 		}
 		var want caller.IDs
 		if !c.want.IsZero() {

@@ -57,7 +57,7 @@ func TestChangesThatOthersActOn(t *testing.T) {
 	} {
 		w.emitted(t)
 		if err := c.change(); err != nil {
-			t.Fatalf("%s: %v", c.what, err)
+			t.Fatalf("the change, %s, failed: %v", c.what, err)
 		}
 		by, err := pg.Values[string](t.Context(), w.db,
 			`SELECT convert_from(envelope, 'UTF8')::jsonb -> 'data' ->> 'by' FROM outbox WHERE convert_from(envelope, 'UTF8')::jsonb ->> 'type' = 'PasswordChanged'`)

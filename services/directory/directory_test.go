@@ -299,10 +299,10 @@ func TestEveryLoginTakesOneHash(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			if refusal := apierr.From(err); !errors.Is(err, c.want) || err != nil &&
 				(refusal.Status != 400 || refusal.Message != apierr.WrongPassword.Message) {
-				t.Errorf("it returns %v, want %v", err, c.want)
+				t.Errorf("the login returns %v, want %v", err, c.want)
 			}
 			if hashes := (after.TotalAlloc - before.TotalAlloc) / memory; hashes != 1 {
-				t.Errorf("it takes %d hashes", hashes)
+				t.Errorf("the login takes %d hashes", hashes)
 			}
 		})
 	}

@@ -59,7 +59,7 @@ func TestStrength(t *testing.T) {
 		err := checkStrength(c.policy, c.password)
 		if c.want == nil {
 			if err != nil {
-				t.Errorf("%s: %v", c.name, err)
+				t.Errorf("%s is refused: %v", c.name, err)
 			}
 			continue
 		}

@@ -331,7 +331,7 @@ func TestAnAbsurdPasswordAtLoginIsAWrongOne(t *testing.T) {
 	w := newWorld(t, directory.CreationPolicyChange{})
 	for _, each := range []string{strings.Repeat("a", 1<<20), password + "\x00", "\xff\xfe"} {
 		if err := w.login(t, w.Service, "jo", each); !errors.Is(err, apierr.WrongPassword) {
-			t.Errorf("%.12q: %v", each, err)
+			t.Errorf("the login with %.12q returned %v, want %v", each, err, apierr.WrongPassword)
 		}
 		if err := w.login(t, w.Service, "nobody", each); !errors.Is(err, apierr.NoSuchAccount) {
 			t.Errorf("%.12q for an unknown login: %v", each, err)

@@ -28,7 +28,7 @@ func TestTheNamesThatASchemaRequires(t *testing.T) {
 	} {
 		err := CheckRequired(directoryapi.Account{GivenName: c.givenName, Surname: c.surname}, c.requires[0], c.requires[1])
 		if c.refused != errors.Is(err, apierr.Required) || !c.refused && err != nil {
-			t.Errorf("%+v: %v", c, err)
+			t.Errorf("CheckRequired of %+v returned %v", c, err)
 		}
 	}
 }

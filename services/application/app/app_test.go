@@ -216,7 +216,7 @@ func TestTheProcess(t *testing.T) {
 	p := start(t)
 	status, made := p.send("POST", "/v1/applications?createDirectory=true", map[string]any{"name": "Shop"})
 	if status != http.StatusCreated {
-		t.Fatalf("it answers %d %v", status, made)
+		t.Fatalf("creating the application answers %d %v", status, made)
 	}
 	shop := made["href"].(string)
 	_, mapping := p.send("GET", made["defaultAccountStoreMapping"].(map[string]any)["href"].(string), nil)
@@ -235,7 +235,7 @@ func TestTheProcess(t *testing.T) {
 			"application": map[string]any{"href": shop}, "accountStore": applicationtest.Base.Link("groups", group.ID),
 		})
 		if status != http.StatusCreated {
-			t.Fatalf("it answers %d %v", status, mapped)
+			t.Fatalf("creating the mapping answers %d %v", status, mapped)
 		}
 		err := p.outbox.InTx(t.Context(), func(tx *outbox.Tx) error {
 			return tx.Emit(t.Context(), events.GroupDeleted{Tenant: p.tenant, Group: group.ID, Directory: ref.ID})
@@ -264,7 +264,7 @@ func TestTheProcess(t *testing.T) {
 				value := base64.StdEncoding.EncodeToString([]byte("jo@example.test:" + c.password))
 				if status, a := p.send("POST", shop+"/loginAttempts",
 					map[string]any{"type": "basic", "value": value}); status != c.status {
-					t.Fatalf("it answers %d %v", status, a)
+					t.Fatalf("the login attempt answers %d %v", status, a)
 				}
 			}
 		}
@@ -297,12 +297,12 @@ func TestTheProcess(t *testing.T) {
 				return nil
 			})))
 		if status, _ := p.send("DELETE", shop, nil); status != http.StatusNoContent {
-			t.Fatalf("it answers %d", status)
+			t.Fatalf("deleting the application answers %d", status)
 		}
 		select {
 		case event := <-received:
 			if event.Tenant != p.tenant || applicationtest.Base.To("applications", event.Application) != shop {
-				t.Errorf("it tells of %+v", event)
+				t.Errorf("the event tells of %+v", event)
 			}
 		case <-time.After(30 * time.Second):
 			t.Fatal("timeout: waited for the event")
@@ -318,7 +318,7 @@ func TestAProcessThatIsNotConfigured(t *testing.T) {
 	for _, name := range []string{"DATABASE_URL", "KAFKA_BROKERS", "DOORWARD_BASE_URL", "DOORWARD_INTERNAL_SECRET",
 		"DOORWARD_MASTER_KEY"} {
 		if err == nil || !strings.Contains(err.Error(), name+" is missing") {
-			t.Errorf("it does not ask for %s: %v", name, err)
+			t.Errorf("the error of the configuration does not ask for %s: %v", name, err)
 		}
 	}
 	for what, c := range map[string]struct{ variable, value string }{

@@ -28,7 +28,7 @@ func dnsLabels(t *testing.T, s subject) {
 		equal(t, "the domain", made.DomainName("apps.example"), made.DNSLabel+".apps.example")
 		if len(made.AuthorizedOriginURIs) != 1 ||
 			!strings.HasPrefix(made.AuthorizedOriginURIs[0], "https://"+made.DNSLabel+".") {
-			t.Errorf("it lets in %v", made.AuthorizedOriginURIs)
+			t.Errorf("the application lets in %v", made.AuthorizedOriginURIs)
 		}
 	})
 	t.Run("the console has none", func(t *testing.T) {

@@ -25,7 +25,7 @@ func TestAccountsAreMadeInTheDefaultStore(t *testing.T) {
 	t.Run("whatever directory the body names", func(t *testing.T) {
 		made := c.create(t, shop+"/accounts", body)
 		if linked(t, made, "directory") != first || made["status"] != "ENABLED" {
-			t.Errorf("it is %v", made)
+			t.Errorf("the account is %v", made)
 		}
 	})
 	t.Run("with its refusals", func(t *testing.T) {
@@ -51,12 +51,12 @@ func TestAccountsAreMadeInTheDefaultStore(t *testing.T) {
 		c.Directories.EnableVerification(t, directoryapi.Ref{Tenant: c.tenant, ID: idOf(t, first)})
 		waiting := c.create(t, shop+"/accounts", object{"email": "new@example.test", "password": applicationtest.Password})
 		if waiting["status"] != "UNVERIFIED" || waiting["emailVerificationToken"] == nil {
-			t.Errorf("it is %v", waiting)
+			t.Errorf("the account is %v", waiting)
 		}
 		quiet := c.create(t, shop+"/accounts?registrationWorkflowEnabled=false",
 			object{"email": "quiet@example.test", "password": applicationtest.Password})
 		if quiet["status"] != "ENABLED" || quiet["emailVerificationToken"] != nil {
-			t.Errorf("it is %v", quiet)
+			t.Errorf("the account is %v", quiet)
 		}
 	})
 	t.Run("not in a disabled one", func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestAnAccountNamesTheOrganizationItIsMadeIn(t *testing.T) {
 		t.Run("not "+what, func(t *testing.T) { c.refused(t, 400, s.code, "POST", bank+"/accounts", body(s.at)) })
 	}
 	if made := c.create(t, bank+"/accounts", body(link(bank))); linked(t, made, "directory") != people {
-		t.Errorf("it is %v", made)
+		t.Errorf("the account is %v", made)
 	}
 }
 

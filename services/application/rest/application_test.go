@@ -114,14 +114,14 @@ func TestCreateDirectory(t *testing.T) {
 			}
 			if scenario.directory == "" {
 				if len(added) > 0 || made["defaultAccountStoreMapping"] != nil || made["defaultGroupStoreMapping"] != nil {
-					t.Errorf("it has the directories %q and %v", added, made["defaultAccountStoreMapping"])
+					t.Errorf("the application has the directories %q and %v", added, made["defaultAccountStoreMapping"])
 				}
 				return
 			}
 			mapping := c.get(t, linked(t, made, "defaultAccountStoreMapping"))
 			if !slices.Equal(added, []string{scenario.directory}) || mapping["isDefaultGroupStore"] != true ||
 				mapping["listIndex"] != 0.0 {
-				t.Errorf("it has the directories %q, mapped by %v", added, mapping)
+				t.Errorf("the application has the directories %q, mapped by %v", added, mapping)
 			}
 		})
 	}
@@ -139,11 +139,11 @@ func TestAnApplicationIsUpdated(t *testing.T) {
 	t.Run("what is not named stays", func(t *testing.T) {
 		after := c.update(t, shop, object{"status": "disabled"})
 		if after["status"] != "DISABLED" || after["name"] != "Shop" || after["description"] != "Sells" {
-			t.Errorf("it is %v", after)
+			t.Errorf("the application is %v", after)
 		}
 		if fmt.Sprint(after["authorizedCallbackUris"], after["defaultAccountStoreMapping"]) != fmt.Sprint(
 			before["authorizedCallbackUris"], before["defaultAccountStoreMapping"]) {
-			t.Errorf("it is %v", after)
+			t.Errorf("the application is %v", after)
 		}
 		if after["modifiedAt"] == before["modifiedAt"] || after["createdAt"] != before["createdAt"] {
 			t.Errorf("the times are %v and %v", after["createdAt"], after["modifiedAt"])
@@ -152,7 +152,7 @@ func TestAnApplicationIsUpdated(t *testing.T) {
 	t.Run("null clears what is optional", func(t *testing.T) {
 		after := c.update(t, shop, object{"description": nil, "authorizedCallbackUris": nil})
 		if after["description"] != nil || len(after["authorizedCallbackUris"].([]any)) != 0 {
-			t.Errorf("it is %v", after)
+			t.Errorf("the application is %v", after)
 		}
 	})
 	t.Run("its own name is not taken", func(t *testing.T) {

@@ -114,7 +114,7 @@ func TestCustomDataThatIsRefused(t *testing.T) {
 		}
 	}
 	if now := c.want(t, 200, "GET", shop+"/customData", nil).body; string(now) != string(kept) {
-		t.Errorf("it was %s and is %s", kept, now)
+		t.Errorf("the custom data was %s and is %s", kept, now)
 	}
 	if page := c.get(t, applicationtest.Base.To("tenants", c.tenant, "applications")); page["size"] != 1.0 ||
 		c.get(t, shop)["name"] != "Shop" {
@@ -158,7 +158,7 @@ func TestCustomDataAndItsOwner(t *testing.T) {
 
 	t.Run("it is created with its owner", func(t *testing.T) {
 		if d := data(); len(d) != 3 || d["createdAt"] != before["createdAt"] || d["modifiedAt"] != before["createdAt"] {
-			t.Errorf("it is %v", d)
+			t.Errorf("the custom data is %v", d)
 		}
 	})
 	t.Run("its change is not its owner's", func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestCustomDataAndItsOwner(t *testing.T) {
 		}
 		if d := data(); d["a"] != 1.0 || d["b"] != 2.0 || d["modifiedAt"] == d["createdAt"] ||
 			d["createdAt"] != before["createdAt"] {
-			t.Errorf("it is %v", d)
+			t.Errorf("the custom data is %v", d)
 		}
 	})
 	t.Run("its owner's change is not its own", func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestCustomDataAndItsOwner(t *testing.T) {
 			c.update(t, shop, body)
 		}
 		if d := data(); fmt.Sprint(d) != fmt.Sprint(former) {
-			t.Errorf("it was %v and is %v", former, d)
+			t.Errorf("the custom data was %v and is %v", former, d)
 		}
 	})
 	t.Run("both change at once or not at all", func(t *testing.T) {
@@ -191,7 +191,7 @@ func TestCustomDataAndItsOwner(t *testing.T) {
 		c.refused(t, 409, 2001, "POST", shop, `{"name":"Taken","customData":{"c":3}}`)
 		c.refused(t, 400, 2003, "POST", shop, `{"status":"asleep","customData":{"c":3}}`)
 		if d := data(); fmt.Sprint(d) != fmt.Sprint(former) {
-			t.Errorf("it was %v and is %v", former, d)
+			t.Errorf("the custom data was %v and is %v", former, d)
 		}
 	})
 	t.Run("what was read can be posted back", func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestCustomDataAndItsOwner(t *testing.T) {
 		c.update(t, shop, whole)
 		back := c.update(t, shop+"/customData", former)
 		if delete(back, "modifiedAt"); back["a"] != 1.0 || back["b"] != 2.0 || len(back) != len(former)-1 {
-			t.Errorf("it was %v and is %v", former, back)
+			t.Errorf("the custom data was %v and is %v", former, back)
 		}
 	})
 	t.Run("it goes with its owner", func(t *testing.T) {
@@ -229,13 +229,13 @@ func TestCustomDataIsChangedByManyAtOnce(t *testing.T) {
 				path, body = shop, `{"customData":`+body+`}`
 			}
 			if a := c.send(t, "POST", path, body); a.status != 200 {
-				t.Errorf("%d %s", a.status, a.body)
+				t.Errorf("the update answers %d %s", a.status, a.body)
 			}
 		})
 	}
 	all.Wait()
 	if d := c.get(t, shop+"/customData"); len(d) != 3+50 {
-		t.Errorf("it has %d members: %v", len(d), d)
+		t.Errorf("the custom data has %d members: %v", len(d), d)
 	}
 }
 

@@ -55,7 +55,7 @@ func TestStoresThatCannotBeDefaults(t *testing.T) {
 				c.refused(t, 409, kind.twice, "POST", kind.path, body)
 				c.refused(t, 400, scenario.code, "POST", made, object{scenario.flag: "true", "listIndex": 0})
 				if m := c.update(t, made, object{scenario.flag: false}); m[scenario.flag] != false {
-					t.Errorf("it is %v", m)
+					t.Errorf("the mapping is %v", m)
 				}
 				c.want(t, 204, "DELETE", made, nil)
 			})
@@ -64,7 +64,7 @@ func TestStoresThatCannotBeDefaults(t *testing.T) {
 			made := c.create(t, kind.path,
 				object{kind.name: link(owner), "accountStore": link(staff), "isDefaultAccountStore": true})
 			if made["isDefaultAccountStore"] != true || linked(t, made, "accountStore") != staff {
-				t.Errorf("it is %v", made)
+				t.Errorf("the mapping is %v", made)
 			}
 		})
 	}
@@ -104,7 +104,7 @@ func TestOneDirectoryOfEachSocialProvider(t *testing.T) {
 					case a.status == 409 && a.object(t)["code"] == float64(kind.social):
 						refused.Add(1)
 					default:
-						t.Errorf("it answers %d %s", a.status, a.body)
+						t.Errorf("the request answers %d %s", a.status, a.body)
 					}
 				})
 			}
@@ -124,7 +124,7 @@ func TestOrganizationsAsStores(t *testing.T) {
 	inside := c.refused(t, 400, 4614, "POST", "/organizationAccountStoreMappings",
 		object{"organization": link(bank), "accountStore": link(other)})
 	if literal := "An Organization cannot be mapped as an Account Store for another Organization."; inside["developerMessage"] != literal {
-		t.Errorf("it says %q, and clients compare %q", inside["developerMessage"], literal)
+		t.Errorf("the refusal says %q, and clients compare %q", inside["developerMessage"], literal)
 	}
 	c.refused(t, 400, 4614, "POST", "/organizationAccountStoreMappings",
 		object{"organization": link(bank), "accountStore": link(bank)})

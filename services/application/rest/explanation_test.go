@@ -112,7 +112,7 @@ func TestAnExplainedLogin(t *testing.T) {
 		e.update(t, e.shop, object{"status": "DISABLED"})
 		got := e.explained(t, "jo@example.test", link(staff)).object(t)
 		if member(got, "decision", "refusal", "code") != 7104.0 || len(got["accountStores"].([]any)) != 0 {
-			t.Errorf("it is %v", got)
+			t.Errorf("the explanation is %v", got)
 		}
 		e.update(t, e.shop, object{"status": "ENABLED"})
 	})
@@ -120,7 +120,7 @@ func TestAnExplainedLogin(t *testing.T) {
 		bare := *e
 		bare.shop = e.application(t, "Bare")
 		if got := bare.explained(t, "jo@example.test", nil).object(t); member(got, "decision", "refusal", "code") != 5105.0 {
-			t.Errorf("it is %v", got)
+			t.Errorf("the explanation is %v", got)
 		}
 	})
 }
@@ -163,7 +163,7 @@ func TestExplainedLinks(t *testing.T) {
 		got := explain(t, email)
 		if got["outcome"] != outcome || member(got, "account", "href") != account || member(got, "refusal", "code") != code ||
 			got["reason"] == "" {
-			t.Errorf("it is %v, want %s, %v, %v", got, outcome, account, code)
+			t.Errorf("the step of the account store is %v, want %s, %v, %v", got, outcome, account, code)
 		}
 	}
 	linkedEmail, matched, copied, refused := e.email(), e.email(), e.email(), e.email()
@@ -232,7 +232,7 @@ func TestAnExplanationIsRefusedAsTheAttempt(t *testing.T) {
 	t.Run("an attempt that is not to be explained", func(t *testing.T) {
 		for _, path := range []string{"?explain=false", "?explain=FALSE", ""} {
 			if got := e.want(t, 200, "POST", e.shop+"/loginAttempts"+path, right).object(t); got["account"] == nil {
-				t.Errorf("it is %v", got)
+				t.Errorf("the login attempt is %v", got)
 			}
 		}
 	})

@@ -137,11 +137,11 @@ func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
 		changed := intruder.update(t, ownApplication,
 			object{"href": application, "tenant": link(tenant), "defaultAccountStoreMapping": link(mapping)})
 		if text(changed["href"]) != ownApplication || linked(t, changed, "defaultAccountStoreMapping") != ownMapping {
-			t.Errorf("it is %v", changed)
+			t.Errorf("the application is %v", changed)
 		}
 		moved := intruder.update(t, ownMapping, object{"application": link(application), "accountStore": link(directory)})
 		if linked(t, moved, "application") != ownApplication || linked(t, moved, "accountStore") != ownDirectory {
-			t.Errorf("it is %v", moved)
+			t.Errorf("the mapping is %v", moved)
 		}
 	})
 	for i, after := range seen() {

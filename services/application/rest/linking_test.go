@@ -309,7 +309,7 @@ func TestTheLinkingPolicyOfAnOrganization(t *testing.T) {
 		}
 		admit := applicationapi.CompleteLogin{Tenant: e.tenant, Application: idOf(t, e.shop), Account: idOf(t, from)}
 		if _, err := e.Service.CompleteLogin(t.Context(), admit); !errors.Is(err, apierr.OrganizationDisabled) {
-			t.Errorf("it was admitted with %v", err)
+			t.Errorf("the login was admitted with %v", err)
 		}
 		e.mapping(t, e.shop, vault, nil)
 		if got := e.login(t, other, nil); got != applicationtest.Base.To("accounts", made.ID) {

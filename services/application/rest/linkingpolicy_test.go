@@ -12,7 +12,7 @@ func TestLinkingPolicies(t *testing.T) {
 			begun := c.get(t, policy)
 			if begun["status"] != "DISABLED" || begun["automaticProvisioning"] != "DISABLED" ||
 				begun["matchingProperty"] != nil || linked(t, begun, member) != owner {
-				t.Errorf("it begins as %v", begun)
+				t.Errorf("the linking policy begins as %v", begun)
 			}
 			for _, scenario := range []struct {
 				what string
@@ -34,11 +34,11 @@ func TestLinkingPolicies(t *testing.T) {
 			changed := c.update(t, policy, object{"status": "enabled", "matchingProperty": "Email", "tenant": nil})
 			if changed["status"] != "ENABLED" || changed["matchingProperty"] != "email" ||
 				changed["automaticProvisioning"] != "DISABLED" || changed["modifiedAt"] == begun["modifiedAt"] {
-				t.Errorf("it is %v", changed)
+				t.Errorf("the linking policy is %v", changed)
 			}
 			if cleared := c.update(t, policy, object{"matchingProperty": nil}); cleared["matchingProperty"] != nil ||
 				cleared["status"] != "ENABLED" {
-				t.Errorf("it is %v", cleared)
+				t.Errorf("the linking policy is %v", cleared)
 			}
 			c.refused(t, 405, 1100, "DELETE", policy, nil)
 			c.want(t, 204, "DELETE", owner, nil)

@@ -129,7 +129,7 @@ func TestLoginAttempts(t *testing.T) {
 			{"nameKey": text(c.get(t, c.organization(t, "elsewhere"))["nameKey"])}} {
 			refusal := c.refused(t, 400, 5114, "POST", shop+"/loginAttempts", at(store, "jo@example.test"))
 			if !strings.Contains(text(refusal["developerMessage"]), literal) {
-				t.Errorf("it says %q", refusal["developerMessage"])
+				t.Errorf("the refusal says %q", refusal["developerMessage"])
 			}
 		}
 	})
@@ -144,7 +144,7 @@ func TestLoginAttempts(t *testing.T) {
 			at(link(unmapped), "jo@example.test"), at(object{"nameKey": "x"}, "jo@example.test")} {
 			refusal := c.refused(t, 400, 7104, "POST", shop+"/loginAttempts", body)
 			if refusal["developerMessage"] != unknown["developerMessage"] {
-				t.Errorf("it can be told from an unknown login: %v", refusal)
+				t.Errorf("the refusal can be told from an unknown login: %v", refusal)
 			}
 		}
 		c.update(t, shop, object{"status": "ENABLED"})

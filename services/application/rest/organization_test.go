@@ -122,7 +122,7 @@ func TestOrganizationsThatAreRefused(t *testing.T) {
 			t.Errorf("the organizations are %q", keys)
 		}
 		if after := c.want(t, 200, "GET", bank, nil).body; string(after) != string(before) {
-			t.Errorf("it was %s and is %s", before, after)
+			t.Errorf("the organization was %s and is %s", before, after)
 		}
 		if names := c.Directories.Names(t, c.tenant); len(names) != 1 {
 			t.Errorf("refusals left the directories %q", names)
@@ -149,7 +149,7 @@ func TestOrganizationsAtTheirLimits(t *testing.T) {
 	made := c.create(t, "/organizations", object{"name": " Trimmed ", "nameKey": " Upper-CASE "})
 	if made["name"] != "Trimmed" || made["nameKey"] != "upper-case" || made["status"] != "ENABLED" ||
 		made["defaultAccountStoreMapping"] != nil {
-		t.Errorf("it is %v", made)
+		t.Errorf("the organization is %v", made)
 	}
 	t.Run("a key that is given up is free", func(t *testing.T) {
 		c.update(t, text(made["href"]), object{"nameKey": "Other"})
@@ -167,7 +167,7 @@ func TestAnOrganizationBeginsWithADirectory(t *testing.T) {
 	mapping := linked(t, made, "defaultAccountStoreMapping")
 	if linked(t, made, "defaultGroupStoreMapping") != mapping ||
 		linked(t, c.get(t, mapping), "organization") != text(made["href"]) {
-		t.Errorf("it is %v", made)
+		t.Errorf("the organization is %v", made)
 	}
 	c.create(t, "/organizations?createDirectory=Customers", object{"name": "Second", "nameKey": "second"})
 	c.create(t, "/organizations?createDirectory=false", object{"name": "Third", "nameKey": "third"})
@@ -194,7 +194,7 @@ func TestOfParallelOrganizationsOfOneKeyOneIsMade(t *testing.T) {
 			case 409:
 				taken.Add(1)
 			default:
-				t.Errorf("it answers %d %s", a.status, a.body)
+				t.Errorf("the organization answers %d %s", a.status, a.body)
 			}
 		})
 	}
@@ -255,12 +255,12 @@ func TestCustomDataOfAnOrganization(t *testing.T) {
 	}
 	if data := c.get(t, bank+"/customData"); data["plan"] != "gold" || data["seats"] != 3.0 || data["href"] != bank+
 		"/customData" {
-		t.Errorf("it is %v", data)
+		t.Errorf("the organization is %v", data)
 	}
 	c.want(t, 200, "POST", bank+"/customData", object{"plan": "silver"})
 	c.want(t, 204, "DELETE", bank+"/customData/seats", nil)
 	if data := c.get(t, bank+"/customData"); data["plan"] != "silver" || data["seats"] != nil {
-		t.Errorf("it is %v", data)
+		t.Errorf("the organization is %v", data)
 	}
 	c.want(t, 204, "DELETE", bank, nil)
 	c.refused(t, 404, 404, "GET", bank+"/customData", nil)

@@ -78,7 +78,7 @@ func TestAuthnVerifications(t *testing.T) {
 	if len(got) != 4 || got["relayState"] != "x" || linked(t, got, "serviceProvider") != wiki ||
 		got["requestId"] != "_a1" ||
 		got["authnIssueInstant"] != c.Clock.Now().UTC().Truncate(time.Second).Format("2006-01-02T15:04:05.000Z") {
-		t.Errorf("it is %v", got)
+		t.Errorf("the request is %v", got)
 	}
 	if got := c.want(t, 200, "POST", path, object{"samlRequest": valid}).object(t); got["relayState"] != nil {
 		t.Errorf("without a relay state it is %v", got)
@@ -161,7 +161,7 @@ func (c *client) samlResponse(t *testing.T, identity, account, provider string) 
 		"authnIssueInstant": "2026-11-20T20:25:00.000Z"}).object(t)
 	written, err := base64.StdEncoding.DecodeString(text(got["value"]))
 	if err != nil || len(got) != 1 {
-		t.Fatalf("it is %v, %v", got, err)
+		t.Fatalf("the answer is %v, %v", got, err)
 	}
 	_, _, encoded := c.accept(t, linked(t, c.get(t, identity), "x509SigningCert"), "")
 	block, _ := pem.Decode(encoded)
@@ -347,7 +347,7 @@ func TestSAMLResponses(t *testing.T) {
 	}
 	until, err := time.Parse(time.RFC3339, find(root, "./Assertion/Conditions", "NotOnOrAfter"))
 	if now := c.Clock.Now(); err != nil || !until.After(now) || until.After(now.Add(10*time.Minute)) {
-		t.Errorf("it is good until %s, %v", until, err)
+		t.Errorf("the assertion is good until %s, %v", until, err)
 	}
 	if root.FindElement("./Assertion/AttributeStatement") != nil {
 		t.Error("without rules it has attributes")
@@ -404,7 +404,7 @@ func TestSAMLResponses(t *testing.T) {
 		root := c.samlResponse(t, identity, jo, wiki)
 		if got := root.FindElement("./Signature/SignedInfo/SignatureMethod").SelectAttrValue("Algorithm",
 			""); got != dsig.RSASHA1SignatureMethod {
-			t.Errorf("it is signed with %s", got)
+			t.Errorf("the response is signed with %s", got)
 		}
 	})
 
@@ -480,7 +480,7 @@ func TestAChangeOfTheSignatureAlgorithmMakesAKey(t *testing.T) {
 	now := c.update(t, path, object{"signatureAlgorithm": "RSA-SHA1"})
 	current := linked(t, now, "x509SigningCert")
 	if now["signatureAlgorithm"] != "RSA-SHA1" || now["shaFingerprint"] == was["shaFingerprint"] || current == former {
-		t.Errorf("it is %v", now)
+		t.Errorf("the identity provider is %v", now)
 	}
 	if status, _, _ := c.accept(t, current, ""); status != 200 {
 		t.Errorf("the certificate is answered with %d", status)
@@ -493,7 +493,7 @@ func TestAChangeOfTheSignatureAlgorithmMakesAKey(t *testing.T) {
 		t.Errorf("the metadata is %v, %s", metadata, changed)
 	}
 	if again := c.get(t, path); again["shaFingerprint"] != now["shaFingerprint"] {
-		t.Errorf("it changes by itself: %v", again)
+		t.Errorf("the certificate changes by itself: %v", again)
 	}
 	c.refused(t, 400, 2003, "POST", path, object{"signatureAlgorithm": "RSA-MD5"})
 	c.refused(t, 400, 2000, "POST", path, object{"signatureAlgorithm": nil, "status": "x"})

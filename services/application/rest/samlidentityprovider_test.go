@@ -65,7 +65,7 @@ func TestIdentityProviderAnswers(t *testing.T) {
 		whole["attributeStatementMappingRules"] = c.get(t, rules)
 		whole["status"] = "ENABLED"
 		if now := c.update(t, provider, whole); now["status"] != "ENABLED" {
-			t.Errorf("it is %v", now)
+			t.Errorf("the identity provider is %v", now)
 		}
 		before := c.get(t, rules)["items"].([]any)
 		if after := c.update(t, rules, c.get(t, rules))["items"].([]any); len(after) != len(before) {
@@ -102,7 +102,7 @@ func TestIdentityProvidersAndRulesThatAreRefused(t *testing.T) {
 			before := c.want(t, 200, "GET", scenario.path, nil).body
 			c.refused(t, 400, scenario.code, "POST", scenario.path, scenario.body)
 			if after := c.want(t, 200, "GET", scenario.path, nil).body; !bytes.Equal(before, after) {
-				t.Errorf("it changed from %s to %s", before, after)
+				t.Errorf("the resource changed from %s to %s", before, after)
 			}
 		})
 	}
@@ -122,7 +122,7 @@ func TestTheCertificateOfAnIdentityProvider(t *testing.T) {
 	}
 	block, rest := pem.Decode(body)
 	if block == nil || len(rest) > 0 {
-		t.Fatalf("it is %s", body)
+		t.Fatalf("the certificate is %s", body)
 	}
 	certificate, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
@@ -130,10 +130,10 @@ func TestTheCertificateOfAnIdentityProvider(t *testing.T) {
 	}
 	key, ok := certificate.PublicKey.(*rsa.PublicKey)
 	if !ok || key.N.BitLen() != 2048 || certificate.SignatureAlgorithm != x509.SHA256WithRSA {
-		t.Errorf("it is of a %T, signed with %s", certificate.PublicKey, certificate.SignatureAlgorithm)
+		t.Errorf("the key is of a %T, signed with %s", certificate.PublicKey, certificate.SignatureAlgorithm)
 	}
 	if now := c.Clock.Now(); now.Before(certificate.NotBefore) || now.AddDate(9, 0, 0).After(certificate.NotAfter) {
-		t.Errorf("it is good from %s to %s", certificate.NotBefore, certificate.NotAfter)
+		t.Errorf("the certificate is good from %s to %s", certificate.NotBefore, certificate.NotAfter)
 	}
 	if sum := sha1.Sum(block.Bytes); provider["shaFingerprint"] != hex.EncodeToString(sum[:]) {
 		t.Errorf("the fingerprint is %v", provider["shaFingerprint"])
@@ -174,22 +174,22 @@ func TestTheCertificateOfAnIdentityProvider(t *testing.T) {
 		metadata := linked(t, provider, "metadata")
 		_, _, document := c.accept(t, metadata, "")
 		if err := xml.Unmarshal(document, &descriptor); err != nil {
-			t.Fatalf("%v: %s", err, document)
+			t.Fatalf("the metadata is no XML, %v: %s", err, document)
 		}
 		if len(descriptor.Role) != 1 || len(descriptor.Role[0].Key) != 1 || len(descriptor.Role[0].SignOn) != 2 {
-			t.Fatalf("it is %s", document)
+			t.Fatalf("the metadata is %s", document)
 		}
 		role := descriptor.Role[0]
 		if role.Protocols != "urn:oasis:names:tc:SAML:2.0:protocol" || len(role.NameIDFormats) != 3 ||
 			role.NameIDFormats[0] != "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress" {
-			t.Errorf("it is %s", document)
+			t.Errorf("the metadata is %s", document)
 		}
 		if role.Key[0].Use != "signing" || role.Key[0].Certificate != base64.StdEncoding.EncodeToString(block.Bytes) {
-			t.Errorf("it has another certificate: %s", document)
+			t.Errorf("the metadata has another certificate: %s", document)
 		}
 		if role.SignOn[0].Binding != "urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect" ||
 			role.SignOn[0].Location != linked(t, provider, "ssoLoginEndpoint") {
-			t.Errorf("it leads to %s", role.SignOn[0].Location)
+			t.Errorf("the login leads to %s", role.SignOn[0].Location)
 		}
 		if inJSON := c.want(t, 200, "GET", metadata, nil); len(inJSON.body) == 0 ||
 			!strings.HasPrefix(descriptor.EntityID, "urn:service:application:") {
@@ -249,7 +249,7 @@ func TestWhereServiceProvidersSendBrowsers(t *testing.T) {
 	}
 	if at := linked(t, c.get(t, provider), "ssoLoginEndpoint"); at != "https://brave-fox."+applicationtest.Suffix+
 		"/saml/sso" {
-		t.Errorf("it is %s", at)
+		t.Errorf("the login endpoint is %s", at)
 	}
 }
 
@@ -267,7 +267,7 @@ func TestTheConsoleIsNoIdentityProvider(t *testing.T) {
 	_, _, provider := c.saml(t, applicationtest.Base.To("applications", signedUp.Console.ID))
 	was := c.get(t, provider)
 	if was["status"] != "DISABLED" || was["ssoLoginEndpoint"] != nil {
-		t.Errorf("it is %v", was)
+		t.Errorf("the identity provider is %v", was)
 	}
 	c.refused(t, 400, 400, "POST", provider, object{"status": "ENABLED"})
 	c.update(t, provider, was)

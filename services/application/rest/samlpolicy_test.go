@@ -259,6 +259,6 @@ func TestSAMLOfATenantIsItsAlone(t *testing.T) {
 	stranger.refused(t, 400, 2014, "POST", theirs+"/samlServiceProviderRegistrations",
 		object{"serviceProvider": link(own), "identityProvider": link(identityProvider)})
 	if after := read(); !maps.Equal(before, after) {
-		t.Errorf("it changed from %s to %s", before, after)
+		t.Errorf("the list of registrations changed from %s to %s", before, after)
 	}
 }

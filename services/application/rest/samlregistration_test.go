@@ -54,11 +54,11 @@ func TestRegistrationAnswers(t *testing.T) {
 		was := c.get(t, registration)
 		was["serviceProvider"], was["identityProvider"] = c.get(t, wiki), c.get(t, provider)
 		if now := c.update(t, registration, was); linked(t, now, "serviceProvider") != chat {
-			t.Errorf("it is %v", now)
+			t.Errorf("the registration is %v", now)
 		}
 		if now := c.update(t, registration, object{"defaultRelayState": nil}); now["defaultRelayState"] != nil ||
 			now["status"] != "DISABLED" {
-			t.Errorf("it is %v", now)
+			t.Errorf("the registration is %v", now)
 		}
 	})
 	c.want(t, 204, "DELETE", registration, nil)
@@ -116,7 +116,7 @@ func TestRegistrationsThatAreRefused(t *testing.T) {
 			before := c.want(t, 200, "GET", registrations, nil).body
 			c.refused(t, 400, scenario.code, "POST", scenario.path, scenario.body)
 			if after := c.want(t, 200, "GET", registrations, nil).body; !slices.Equal(before, after) {
-				t.Errorf("it changed from %s to %s", before, after)
+				t.Errorf("the list of registrations changed from %s to %s", before, after)
 			}
 		})
 	}

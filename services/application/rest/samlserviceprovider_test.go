@@ -99,7 +99,7 @@ func TestServiceProvidersThatAreRefused(t *testing.T) {
 			before := c.want(t, 200, "GET", wiki, nil).body
 			c.refused(t, 400, scenario.code, "POST", wiki, scenario.body)
 			if after := c.want(t, 200, "GET", wiki, nil).body; !slices.Equal(before, after) {
-				t.Errorf("it changed from %s to %s", before, after)
+				t.Errorf("the service provider changed from %s to %s", before, after)
 			}
 		})
 	}

@@ -146,7 +146,7 @@ func TestOneKeyPairIsMadeAtATime(t *testing.T) {
 	}
 	_, err := d.Service.SAMLIdentityProvider(ctx, waiting)
 	if refusal := apierr.From(err); !errors.Is(err, apierr.Unavailable) || refusal.RetryAfter == 0 {
-		t.Errorf("it returns %v", err)
+		t.Errorf("the read returns %v", err)
 	}
 }
 

@@ -153,7 +153,7 @@ func TestEachProviderStatesItsUser(t *testing.T) {
 	} {
 		got, err := c.User(t.Context(), test.provider, test.login)
 		if err != nil {
-			t.Errorf("%s: %v", test.provider.ID, err)
+			t.Errorf("the login at %s failed: %v", test.provider.ID, err)
 			continue
 		}
 		if got.Tokens.AccessToken != test.login.AccessToken || !json.Valid(got.UserInfo) {
@@ -402,12 +402,12 @@ func TestALoginThatABrowserBegins(t *testing.T) {
 			}
 			got, err := c.User(t.Context(), test.provider, in)
 			if err == nil && (got.ExternalID != "1" || got.Tokens.RefreshToken == "") {
-				t.Errorf("%s: %+v", test.provider.ID, got)
+				t.Errorf("the user of %s is %+v", test.provider.ID, got)
 			}
 			return err
 		}
 		if err := login(); err != nil {
-			t.Errorf("%s: %v", test.provider.ID, err)
+			t.Errorf("the login at %s failed: %v", test.provider.ID, err)
 		}
 		if test.pkce {
 			refusal(t, login(func(in *Login) { in.Verifier = "another" }), apierr.ProviderRefused)
@@ -494,7 +494,7 @@ func TestIDTokensAreVerified(t *testing.T) {
 			refusal(t, err, test.want)
 		} else if err != nil || user.ExternalID != "1" || !user.EmailVerified || user.Username != "jo" ||
 			strings.Contains(string(user.UserInfo), "nonce") {
-			t.Errorf("%s: %+v, %v", name, user, err)
+			t.Errorf("%s: the user is %+v, %v", name, user, err)
 		}
 	}
 	if n := strings.Count(strings.Join(p.Asked(), " "), "openid-configuration"); n != 1 {
@@ -523,7 +523,7 @@ func TestDiscoveryDocuments(t *testing.T) {
 		_, err := c.Begin(t.Context(), Provider{ID: "corp", DiscoveryURL: server.URL + "/.well-known/openid-configuration"},
 			AuthorizationRequest{})
 		if got := refusal(t, err, apierr.ProviderRefused); !strings.Contains(got, test.says) {
-			t.Errorf("%s: %q", name, got)
+			t.Errorf("%s: the refusal says %q, want %q", name, got, test.says)
 		}
 	}
 }
@@ -760,7 +760,7 @@ func TestEndpointsOfADeployment(t *testing.T) {
 	if err != nil || all["google"].Token != "https://p.test/token" ||
 		all["google"].Resource != publicEndpoints["google"].Resource ||
 		all["twitter"].RequestToken != "https://p.test/oauth/request_token" || all["github"] != publicEndpoints["github"] {
-		t.Errorf("%+v, %v", all, err)
+		t.Errorf("the endpoints are %+v, %v", all, err)
 	}
 	// The members that are the same for all providers are enough.
 	var same []string
@@ -781,7 +781,7 @@ func TestEndpointsOfADeployment(t *testing.T) {
 		all["facebook"].TokenCheck != "https://p.test/debug_token" ||
 		all["github"].TokenCheck != "https://p.test/applications/{clientId}/token" ||
 		all["linkedin"].Introspection != "https://p.test/introspectToken" {
-		t.Errorf("%+v, %v", all, err)
+		t.Errorf("the endpoints are %+v, %v", all, err)
 	}
 	all, err = ParseEndpoints(`{"google":{"tokenCheckEndpoint":"https://p.test/check"},"github":{"resourceEndpoint":"https://p.test/user","tokenCheckEndpoint":""},
 		"linkedin":{"introspectionEndpoint":"https://p.test/introspect"}}`)
@@ -796,7 +796,7 @@ func TestEndpointsOfADeployment(t *testing.T) {
 		`{"google":{"tokenEndpoint":1}}`:               "google", `{"google":{"jwksUri":"//p.test"}}`: "jwksUri",
 	} {
 		if _, err := ParseEndpoints(text); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("the endpoints %s are refused with %v, want one that says %s", text, err, says)
 		}
 	}
 	if all, err := ParseEndpoints(""); err != nil || len(all) != 5 {
@@ -835,13 +835,13 @@ func TestTwitterByOAuth1(t *testing.T) {
 	if err != nil || begun.URL != server.URL+"/oauth/authenticate?oauth_token=request" ||
 		begun.RequestSecret != "request-secret" ||
 		!strings.Contains(authorization[0], url.QueryEscape(callback+"?state=state-1")) {
-		t.Fatalf("%+v, %v, %v", begun, err, authorization)
+		t.Fatalf("the login begins with %+v, %v, %v", begun, err, authorization)
 	}
 	user, err := c.User(t.Context(), social("twitter"),
 		Login{AccessToken: "request", AccessTokenSecret: begun.RequestSecret, Code: "verifier"})
 	if err != nil || user.ExternalID != "1" || user.Tokens.AccessToken != "access" ||
 		user.Tokens.AccessTokenSecret != "access-secret" {
-		t.Errorf("%+v, %v", user, err)
+		t.Errorf("the user is %+v, %v", user, err)
 	}
 	if !slices.ContainsFunc(authorization,
 		func(h string) bool { return strings.Contains(h, `oauth_verifier="verifier"`) }) ||

@@ -106,7 +106,7 @@ func accounts(t *testing.T, s subject) {
 			made := n.account(t, asking, "new@example.test")
 			wantEqual(t, "the status", made.Status, directoryapi.Unverified)
 			if made.VerificationToken == "" {
-				t.Error("it has no token")
+				t.Error("the account has no token")
 			}
 			wantEqual(t, "the token, read", must(s.API.Account(t.Context(), n.ref(made.ID)))(t).VerificationToken,
 				made.VerificationToken)

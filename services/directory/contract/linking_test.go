@@ -64,7 +64,7 @@ func wantOutcome(t *testing.T, got directoryapi.LinkedAccount, outcome directory
 	wantEqual(t, "the outcome", got.Outcome, outcome)
 	wantEqual(t, "who logs in", got.Account.ID, who)
 	if got.Reason == "" {
-		t.Error("it has no reason")
+		t.Error("the decision has no reason")
 	}
 }
 

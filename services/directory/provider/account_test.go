@@ -256,10 +256,10 @@ func TestAnAccountIsFoundByAnEmailThatBothSidesHaveVerified(t *testing.T) {
 			switch {
 			case verified.before && verified.now:
 				if err != nil || second.IsNew || second.Account.ID != first.Account.ID {
-					t.Errorf("it is %+v, %v", second, err)
+					t.Errorf("the second login is %+v, %v", second, err)
 				}
 			case !errors.Is(err, apierr.Exists):
-				t.Errorf("it is %+v, %v", second, err)
+				t.Errorf("the second login is %+v, %v", second, err)
 			}
 		})
 	}

@@ -110,7 +110,7 @@ func TestWhatAnAssertionSaysOfAUser(t *testing.T) {
 			login, err := svc.FinishSAMLLogin(t.Context(), answer(t, tenant, at, pair, c.nameID, c.attributes...))
 			if c.refusal != "" {
 				if !errors.Is(err, apierr.ProviderIncomplete) {
-					t.Errorf("it returns %v", err)
+					t.Errorf("the login returns %v", err)
 				}
 				return
 			}
@@ -135,7 +135,7 @@ func TestWhatAnAssertionSaysOfAUser(t *testing.T) {
 		login, err := svc.FinishSAMLLogin(t.Context(),
 			answer(t, tenant, at, pair, "r@example.test", attribute("title", "Dr"), formatted, attribute("groups", "a", "b")))
 		if err != nil || login.Account.MiddleName == nil || *login.Account.MiddleName != "Mid" {
-			t.Fatalf("it is %+v, %v", login, err)
+			t.Fatalf("the login is %+v, %v", login, err)
 		}
 		data, err := svc.ProviderData(t.Context(), id.Ref{Tenant: tenant, ID: login.Account.ID})
 		if err != nil || string(data.Claims["title"]) != `"Dr"` || string(data.Claims["groups"]) != `["a", "b"]` {
@@ -163,11 +163,11 @@ func TestAnAssertionIsUsedOnce(t *testing.T) {
 		case err == nil:
 			used++
 		case !errors.Is(err, apierr.SAMLMalformed):
-			t.Errorf("it returns %v", err)
+			t.Errorf("the second use returns %v", err)
 		}
 	}
 	if used != 1 {
-		t.Errorf("it is used %d times", used)
+		t.Errorf("the assertion is used %d times", used)
 	}
 	if n, err := pg.Value[int](t.Context(), db, `SELECT count(*) FROM saml_assertions WHERE tenant_id = $1`,
 		tenant); err != nil || n != 1 {
@@ -188,7 +188,7 @@ func TestAnAssertionIsUsedOnce(t *testing.T) {
 		}
 		set(directoryapi.Disabled)
 		if _, err := svc.FinishSAMLLogin(t.Context(), in); !errors.Is(err, apierr.AccountDisabled) {
-			t.Errorf("it returns %v", err)
+			t.Errorf("the login of a disabled account returns %v", err)
 		}
 		set(directoryapi.Enabled)
 		if _, err := svc.FinishSAMLLogin(t.Context(), in); !errors.Is(err, apierr.SAMLMalformed) {
@@ -199,7 +199,7 @@ func TestAnAssertionIsUsedOnce(t *testing.T) {
 		other := in
 		other.Tenant = id.New(now())
 		if _, err := svc.FinishSAMLLogin(t.Context(), other); !errors.Is(err, apierr.NotSAML) {
-			t.Errorf("it returns %v", err)
+			t.Errorf("the login at another tenant returns %v", err)
 		}
 	})
 }

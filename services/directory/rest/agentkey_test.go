@@ -120,7 +120,7 @@ func TestTheConfigurationOfAnAgentHasItsPassword(t *testing.T) {
 	if answer.Text("agentUserDnPassword") != "agent password" || answer.Text("providerId") != "ldap" ||
 		answer.Text("baseDn") != "dc=corp" ||
 		answer.Header.Get("Cache-Control") != "no-store" {
-		t.Errorf("%s %s", answer.Header.Get("Cache-Control"), answer.Body)
+		t.Errorf("the configuration answers with Cache-Control %s: %s", answer.Header.Get("Cache-Control"), answer.Body)
 	}
 	if strings.Contains(string(b.Get(agent).Body), "agent password") {
 		t.Error("the agent shows its password")

@@ -41,7 +41,7 @@ func TestImportOfHashedPasswords(t *testing.T) {
 		refusal := b.Post(staff+"/accounts"+c.query, body("refused", c.hash)).WantError(400, c.code)
 		// clients compare it
 		if c.code == 2006 && !strings.Contains(refusal.Text("developerMessage"), "is in an invalid format") {
-			t.Errorf("it says %s", refusal.Text("developerMessage"))
+			t.Errorf("the refusal says %s", refusal.Text("developerMessage"))
 		}
 	}
 	b.Post(staff+"/accounts?passwordFormat=mcf", `{"email":"refused@example.test"}`).WantError(400, 2000)

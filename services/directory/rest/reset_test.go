@@ -168,11 +168,11 @@ func TestAResetTokenEndsAfterTheHoursOfItsPolicy(t *testing.T) {
 	token := b.token()
 	b.clock.Move(2*time.Hour - time.Second)
 	if !b.isGood(token) {
-		t.Error("it is refused a second before its end")
+		t.Error("the token is refused a second before its end")
 	}
 	b.clock.Move(time.Second)
 	if b.isGood(token) || !errors.Is(b.spend(token, "Different1!"), apierr.NotFound) {
-		t.Error("it is good at its end")
+		t.Error("the token is good at its end")
 	}
 }
 
@@ -209,7 +209,7 @@ func TestAResetTokenGoesWithItsAccount(t *testing.T) {
 	token := b.token()
 	b.Delete(b.jo).Want(204)
 	if b.isGood(token) || !errors.Is(b.spend(token, "Different1!"), apierr.NotFound) {
-		t.Error("it is good after its account")
+		t.Error("the token is good after its account")
 	}
 }
 

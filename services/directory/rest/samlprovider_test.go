@@ -57,7 +57,7 @@ func TestSAMLServiceProvider(t *testing.T) {
 	}
 	document := b.Get(metadata).Want(200).GoldenText("saml_metadata")
 	if err := xml.Unmarshal(document.Body, &descriptor); err != nil {
-		t.Fatalf("%v: %s", err, document.Body)
+		t.Fatalf("the metadata is no XML, %v: %s", err, document.Body)
 	}
 	if descriptor.EntityID != view.Text("entityId") || !strings.HasPrefix(descriptor.EntityID, "urn:service:directory:") {
 		t.Errorf("the entity is %s, in JSON %s", descriptor.EntityID, view.Text("entityId"))

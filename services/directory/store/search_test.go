@@ -142,7 +142,7 @@ func TestSearchesUseTheirIndex(t *testing.T) {
 	} {
 		plans, err := stored.Explain(t.Context(), tenant, directory, query(t, raw))
 		if err != nil {
-			t.Fatalf("%q: %v", raw, err)
+			t.Fatalf("the plan of %q: %v", raw, err)
 		}
 		if !strings.Contains(plans, index) {
 			t.Errorf("%q does not use %s:\n%s", raw, index, plans)
