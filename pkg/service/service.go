@@ -32,7 +32,7 @@ type Config struct {
 	deployment.Config
 	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"master keys that encrypt secrets at rest, <id>:<base64 of 32"`
 	_         env.More      `help:"bytes>, the newest first; make one with: echo k1:$(openssl rand -base64 32)"`
-	PoolSize  int           `env:"DOORWARD_DATABASE_POOL_SIZE" default:"8" min:"4" help:"connections to PostgreSQL that requests share (pool);"`
+	PoolSize  int           `env:"DOORWARD_DATABASE_POOL_SIZE" default:"8" min:"4" help:"connections to PostgreSQL that requests share;"`
 	_         env.More      `help:"a service opens two more: for notifications, and to check that it can write"`
 	TLS       TLS
 }
