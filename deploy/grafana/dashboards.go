@@ -171,7 +171,9 @@ var dashboards = []dashboard{
 					queries:     oneQuery(`sum by (status) (rate(doorward_mfa_request_duration_seconds_count[$__rate_interval]))`, "{{status}}")},
 				{title: "Mails by workflow and result", unit: "reqps",
 					description: "Postponed ones are tried again; failed ones are not.",
-					queries:     oneQuery(`sum by (workflow, result) (rate(doorward_notification_mails_total[$__rate_interval]))`, "{{workflow}} {{result}}")},
+					queries: oneQuery(
+						`sum by (workflow, result) (rate(doorward_notification_mails_total[$__rate_interval]))`,
+						"{{workflow}} {{result}}")},
 				{title: "Text messages by result", unit: "reqps",
 					description: "Postponed ones are tried again; the others but sent are not.",
 					queries:     oneQuery(`sum by (result) (rate(doorward_notification_texts_total[$__rate_interval])) or vector(0)`, "{{result}}")},
