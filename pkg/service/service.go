@@ -40,8 +40,8 @@ func (Config) Help() map[string]string {
 	return map[string]string{
 		"DOORWARD_MASTER_KEY": "master keys that encrypt secrets at rest, <id>:<base64 of 32 bytes>, the newest " +
 			"first; make one with: echo k1:$(openssl rand -base64 32)",
-		"DOORWARD_DATABASE_POOL_SIZE": "connections to PostgreSQL that requests share (pool); a service opens two " +
-			"more: for notifications, and to check that it can write",
+		"DOORWARD_DATABASE_POOL_SIZE": "connections to PostgreSQL that requests share; a service opens two more: " +
+			"for notifications, and to check that it can write",
 	}
 }
 
