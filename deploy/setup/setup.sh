@@ -8,6 +8,8 @@
 #                                                          keycloak slapd samba xmlsec1 pysaml2 oidc-provider,
 #                                                          and the relying parties: openid-client authlib oauth2-proxy
 #                                                          spring mcp kubernetes
+#   setup.sh docker                                        a folder with Debian 13 and its docker.io, PostgreSQL, Redis,
+#                                                          Java and Caddy (1.3 GB), for .ci/containers; needs root
 #   setup.sh where kafka | axe-core | keycloak | …         print the folder that something fetched lies in
 #
 # What is found is passed over in silence. What is missing is announced, then
@@ -24,8 +26,10 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 script=$here/setup.sh
 kubernetes=$here/../e2e/connectors/kubernetes
 connectors=(keycloak slapd samba xmlsec1 jq pysaml2 oidc-provider openid-client authlib oauth2-proxy spring mcp kubernetes)
-fetched=(kafka axe-core keycloak pysaml2 oidc-provider openid-client authlib oauth2-proxy spring mcp kubernetes) # not from the distribution
-known=(postgresql chromium redis pgbouncer prometheus jq java jdk maven python node "${fetched[@]}" slapd samba xmlsec1)
+fetched=(kafka axe-core keycloak pysaml2 oidc-provider openid-client authlib oauth2-proxy spring mcp kubernetes docker) # not from this distribution
+docker=(docker.io docker-cli docker-compose docker-buildx iptables iproute2 ca-certificates curl jq openssl git make procps
+	postgresql-17 redis-server openjdk-21-jre-headless caddy) # the packages of the folder docker
+known=(postgresql chromium redis pgbouncer prometheus jq java jdk maven python node debootstrap "${fetched[@]}" slapd samba xmlsec1)
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # Debian keeps slapd and samba there, off a user's PATH
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -62,6 +66,7 @@ found_xmlsec1() { have xmlsec1; }
 found_python() { have python3 && python3 -c 'import ensurepip, venv' 2>/dev/null; }
 found_jq() { have jq; }
 found_maven() { have mvn; }
+found_debootstrap() { have debootstrap; }
 
 found_java() {
 	local version
@@ -91,6 +96,7 @@ found_openid-client() { found_node && [[ -d $(folder openid-client) ]]; }
 found_mcp() { found_node && [[ -d $(folder mcp) ]]; }
 found_spring() { found_jdk && [[ -d $(folder spring) ]]; }
 found_kubernetes() { [[ -d $(folder kubernetes) ]]; }
+found_docker() { [[ -d $(folder docker) ]]; }
 found_oauth2-proxy() { [[ -d $(folder oauth2-proxy) ]]; }
 found_authlib() { found_python && [[ -d $(folder authlib) ]]; }
 
@@ -106,6 +112,7 @@ needs_mcp() { echo node; }
 needs_spring() { echo jdk maven; }
 needs_oauth2-proxy() { :; } # Go is there
 needs_kubernetes() { :; }
+needs_docker() { echo debootstrap; }
 
 # The versions stand in the files that the package managers read.
 version_kafka() { sed -nE 's:.*<kafka\.version>(.*)</kafka\.version>.*:\1:p' "$here/pom.xml"; }
@@ -118,6 +125,7 @@ version_authlib() { sed -nE 's:^Authlib==::p' "$here/authlib/requirements.txt"; 
 version_oauth2-proxy() { sed -nE 's:^\tgithub.com/oauth2-proxy/oauth2-proxy/v7 v([0-9.]+).*:\1:p' "$here/oauth2-proxy/go.mod"; }
 version_kubernetes() { sed -nE 's:.*k8s.io/apiserver v([0-9.]+)$:\1:p' "$kubernetes/go.mod"; }
 version_spring() { sed -nE '/spring-boot-starter-parent/,$ s:.*<version>(.*)</version>.*:\1:p' "$here/spring/pom.xml" | head -n1; }
+version_docker() { echo 13; }
 version_mcp() { sed -nE 's:.*"@modelcontextprotocol/sdk"\: "([0-9.]+)".*:\1:p' "$here/mcp/package.json"; }
 
 # folder is where something fetched lies.
@@ -141,6 +149,7 @@ packages_python() { echo python3 python3-venv; }
 packages_node() { echo nodejs npm; }
 packages_jq() { echo jq; }
 packages_maven() { echo maven; }
+packages_debootstrap() { echo debootstrap debian-archive-keyring; }
 packages_jdk() { packages_java | sed 's/-jre-/-jdk-/'; }
 
 # A broker needs Java 17; the default of an older release may be 11.
@@ -363,6 +372,14 @@ fill_oauth2-proxy() { # from the module proxy, by the checksums of go.sum; takes
 
 fill_kubernetes() { # likewise; takes minutes
 	(cd "$kubernetes" && GOWORK=off go build -o "$1/kubernetes" .)
+}
+
+# fill_docker installs Debian 13 into a folder: an engine and the servers that compose.yaml names, of the same versions
+# on every machine. docker-compose of Debian 12 cannot read compose.yaml.
+fill_docker() {
+	((EUID == 0)) || fail 'docker can be set up by root only'
+	debootstrap --variant=minbase --include="$(IFS=,; echo "${docker[*]}")" trixie "$1" http://deb.debian.org/debian
+	rm -f "$1"/var/cache/apt/archives/*.deb
 }
 
 fill_oidc-provider() { npm_ci "$here" "$1"; }
