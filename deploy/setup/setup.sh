@@ -26,7 +26,8 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 script=$here/setup.sh
 kubernetes=$here/../e2e/connectors/kubernetes
 connectors=(keycloak slapd samba xmlsec1 jq pysaml2 oidc-provider openid-client authlib oauth2-proxy spring mcp kubernetes)
-fetched=(kafka axe-core keycloak pysaml2 oidc-provider openid-client authlib oauth2-proxy spring mcp kubernetes docker) # not from this distribution
+# What is not from this distribution.
+fetched=(kafka axe-core keycloak pysaml2 oidc-provider openid-client authlib oauth2-proxy spring mcp kubernetes docker)
 docker=(docker.io docker-cli docker-compose docker-buildx iptables iproute2 ca-certificates curl jq openssl git make procps
 	postgresql-17 redis-server openjdk-21-jre-headless caddy) # the packages of the folder docker
 known=(postgresql chromium redis pgbouncer prometheus jq java jdk maven python node debootstrap "${fetched[@]}" slapd samba xmlsec1)
