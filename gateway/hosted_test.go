@@ -54,7 +54,8 @@ func TestBrowsersAreLedFromTheHostOfAnIssuerToTheBaseURL(t *testing.T) {
 	site := http.Header{"Host": {"calm-otter.id.localhost:8443"}}
 	for _, path := range []string{
 		"/oidc/1/authorize?client_id=a&state=a%20b%7E%3D", "/oidc/1/authorize/begin?flow=1",
-		"/oidc/1/authorize/resume?jwtResponse=a.b.c", "/oidc/1/device?user_code=AB", "/oidc/1/logout", "/oidc/1/consent?flow=1",
+		"/oidc/1/authorize/resume?jwtResponse=a.b.c", "/oidc/1/device?user_code=AB", "/oidc/1/logout",
+		"/oidc/1/consent?flow=1",
 	} {
 		for _, method := range []string{"GET", "HEAD", "POST"} {
 			a := s.do(t, call{method: method, path: path, header: site})

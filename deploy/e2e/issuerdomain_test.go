@@ -12,8 +12,8 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// An issuer at the domain of the hosted pages is one for a relying party's library, and its browsers have the session of
-// the deployment.
+// An issuer at the domain of the hosted pages is one for a relying party's library, and its browsers have the session
+// of the deployment.
 func TestAnIssuerAtTheDomainOfTheHostedPages(t *testing.T) {
 	fixture := newHosted(t)
 	account := client.Register(t, fixture.Application.Link(t, "accounts"))
@@ -38,8 +38,8 @@ func TestAnIssuerAtTheDomainOfTheHostedPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := oauth2.Config{ClientID: party.client.Text("clientId"), ClientSecret: party.secret, Endpoint: found.Endpoint(),
-		RedirectURL: callback, Scopes: []string{oidc.ScopeOpenID, "email", oidc.ScopeOfflineAccess}}
+	config := oauth2.Config{ClientID: party.client.Text("clientId"), ClientSecret: party.secret,
+		Endpoint: found.Endpoint(), RedirectURL: callback, Scopes: []string{oidc.ScopeOpenID, "email", oidc.ScopeOfflineAccess}}
 	browser := client.Browser()
 	// open opens an address below the issuer, and returns where the answer of the deployment's own address leads.
 	open := func(browser *e2e.Client, address string, status int) string {
@@ -55,7 +55,8 @@ func TestAnIssuerAtTheDomainOfTheHostedPages(t *testing.T) {
 		return browser.Want(t, status, asBrowser(want)).Header.Get("Location")
 	}
 	ask := func(more ...oauth2.AuthCodeOption) string {
-		return config.AuthCodeURL("a b~?ü&=#", append(more, oidc.Nonce("n-1"), oauth2.S256ChallengeOption(party.verifier))...)
+		more = append(more, oidc.Nonce("n-1"), oauth2.S256ChallengeOption(party.verifier))
+		return config.AuthCodeURL("a b~?ü&=#", more...)
 	}
 	page := party.page(browser, open(browser, ask(), http.StatusSeeOther))
 	page.logIn(account.Text("email"))

@@ -63,7 +63,8 @@ func TestEachDomainOfASiteIsAnnouncedOnce(t *testing.T) {
 	c.claims(t, ownDomain, idsite.DomainPending)
 	c.claims(t, ownDomain, idsite.DomainPending)
 	check("a domain of its own", own, ownDomain)
-	if _, err := c.UpdateSite(t.Context(), c.site, idsite.SiteChange{DomainName: field.Text{Present: true, Null: true}}); err != nil {
+	null := idsite.SiteChange{DomainName: field.Text{Present: true, Null: true}}
+	if _, err := c.UpdateSite(t.Context(), c.site, null); err != nil {
 		t.Fatal(err)
 	}
 	check("the default domain again", own, ownDomain, own)

@@ -81,9 +81,9 @@ func (s Site) HasCustomDomain() bool { return s.DomainName != s.DefaultDomain }
 func (s Site) IsDomainProved() bool { return s.ProvedDomain != nil && *s.ProvedDomain == s.DomainName }
 
 const siteColumns = `tenant_id, id, default_domain, domain_name, domain_claimed_at, proved_domain, announced_domain,
-	tls_public_cert, tls_private_key, tls_private_key_sealed, git_repo_url, git_credential_sealed, git_branch, git_status, git_message,
-	git_fetched_at, git_failures, authorized_origin_uris, authorized_redirect_uris, logo_url, accent_color, session_tti,
-	session_ttl, session_cookie_persistent, key_made, created_at, modified_at`
+	tls_public_cert, tls_private_key, tls_private_key_sealed, git_repo_url, git_credential_sealed, git_branch,
+	git_status, git_message, git_fetched_at, git_failures, authorized_origin_uris, authorized_redirect_uris, logo_url,
+	accent_color, session_tti, session_ttl, session_cookie_persistent, key_made, created_at, modified_at`
 
 // Sites are searched and sorted by these attributes.
 var Sites = list.Spec{
