@@ -18,6 +18,7 @@ const hostHeader = "X-Doorward-Host"
 const (
 	sessionRoute = "//session/*" // paths under /v1, also unknown paths, with the session token of a hosted page
 	siteRoute    = "//site/*"    // hosted pages on a custom domain, by the host
+	issuerRoute  = "//issuer/*"  // what browsers see of an OpenID provider whose issuer has such a domain
 )
 
 // samlRoute is a public route that hosted pages also call with their session token.
@@ -44,13 +45,35 @@ func (g *Gateway) hostedRoute(rc *requestContext, header *fasthttp.RequestHeader
 		return g.router.hostRoutes[sessionRoute]
 	}
 	// Every other host is taken for the custom domain of a tenant. The paths of routes.go
-	// are the same on every host; only the other paths are hosted pages.
-	if g.isCustomDomain(host) && (r == nil || r.pattern == "/") {
+	// are the same on every host, but for those of OpenID providers that browsers open; only the
+	// other paths are hosted pages.
+	switch {
+	case !g.isCustomDomain(host):
+		return r
+	case r == nil || r.pattern == "/":
 		rc.forwardedHost = host
 		prependPath(rc, "/site")
 		return g.router.hostRoutes[siteRoute]
+	case r.access == hostedAccess && strings.HasPrefix(r.pattern, "/oidc/"):
+		return g.router.hostRoutes[issuerRoute]
 	}
 	return r
+}
+
+// redirectToBase redirects a browser to the same path at the base URL, which has its cookies: the session and the
+// logins in progress of all issuers (docs/interface/openid.md#provider). A form goes along (307; RFC 9110, section
+// 15.4.8).
+func (g *Gateway) redirectToBase(rc *requestContext) error {
+	rc.Set(fiber.HeaderCacheControl, "no-store")
+	rc.Set(fiber.HeaderReferrerPolicy, "no-referrer")
+	location := g.cfg.Common.Base.Host() + string(rc.target[:rc.pathLength])
+	if len(rc.query) > 0 {
+		location += "?" + string(rc.query)
+	}
+	rc.Set(fiber.HeaderLocation, location)
+	g.setHSTS(rc)
+	rc.Status(fiber.StatusTemporaryRedirect)
+	return nil
 }
 
 // clientAPILabelOfHost returns the label of the application whose Client API has a host.

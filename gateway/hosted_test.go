@@ -46,6 +46,38 @@ func TestRequestsOfBrowsersGoToTheIDSiteService(t *testing.T) {
 	}
 }
 
+// What browsers open of an OpenID provider is at the base URL alone, where the cookies are; what clients call is the same
+// on every host.
+func TestBrowsersAreLedFromTheHostOfAnIssuerToTheBaseURL(t *testing.T) {
+	t.Parallel()
+	s := openGateway(t)
+	site := http.Header{"Host": {"calm-otter.id.localhost:8443"}}
+	for _, path := range []string{
+		"/oidc/1/authorize?client_id=a&state=a%20b%7E%3D", "/oidc/1/authorize/begin?flow=1",
+		"/oidc/1/authorize/resume?jwtResponse=a.b.c", "/oidc/1/device?user_code=AB", "/oidc/1/logout",
+		"/oidc/1/consent?flow=1",
+	} {
+		for _, method := range []string{"GET", "HEAD", "POST"} {
+			a := s.do(t, call{method: method, path: path, header: site})
+			if a.status != http.StatusTemporaryRedirect || a.header.Get("Location") != base.Host()+path ||
+				a.header.Get("Cache-Control") != "no-store" {
+				t.Errorf("%s %s answers %d to %q", method, path, a.status, a.header.Get("Location"))
+			}
+		}
+	}
+	for method, path := range map[string]string{
+		"GET": "/oidc/1/.well-known/openid-configuration", "POST": "/oidc/1/token", "OPTIONS": "/oidc/1/userinfo",
+		"HEAD": "/oidc/1/jwks",
+	} {
+		if a := s.do(t, call{method: method, path: path, header: site}); a.status != http.StatusOK {
+			t.Errorf("%s %s answers %d", method, path, a.status)
+		}
+	}
+	if e := s.do(t, call{method: "GET", path: "/oidc/1/authorize"}).echo(); e.Service != "idsite" {
+		t.Errorf("at the base URL %s was asked", e.Service)
+	}
+}
+
 // The idsite service knows which paths the hosted pages call, and refuses the preflights of all others.
 func TestAPreflightOfNoHostedPageIsARequestWithoutAKey(t *testing.T) {
 	s := openGateway(t)

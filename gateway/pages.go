@@ -46,7 +46,7 @@ type page func(*Gateway, *requestContext) error
 // openapi.go.
 func ownPages() map[string]page {
 	return map[string]page{"/": (*Gateway).startPage, "/errors": (*Gateway).errorsPage,
-		"/errors/:code": (*Gateway).errorPage}
+		"/errors/:code": (*Gateway).errorPage, issuerRoute: (*Gateway).redirectToBase}
 }
 
 // startPage shows how to begin, to clients on this machine and on private networks. Other clients

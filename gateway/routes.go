@@ -194,6 +194,7 @@ GP- hosted  /register                                                idsite     
 GP- hosted  /emailVerificationTokens                                 idsite        -
 GP- hosted  /passwordReset                                           idsite        -
 A-- hosted  /client/:dnsLabel/*                                      idsite        -
+GP- hosted  //issuer/*                                               gateway       -
 GPO hosted  //site/*                                                 idsite        -
 A-- hosted  //session/*                                              idsite        -
 G-D private /_mailbox                                                mailbox       -

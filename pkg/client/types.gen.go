@@ -2879,6 +2879,9 @@ type OpenIdProvider struct {
 	// Issuer The `iss` of its tokens.
 	Issuer string `json:"issuer"`
 
+	// IssuerDomain ID_SITE: the issuer has the domain of the tenant's ID site. Another issuer refuses the tokens of the former one.
+	IssuerDomain string `json:"issuerDomain"`
+
 	// ModifiedAt When it last changed, in UTC.
 	ModifiedAt ModifiedAt `json:"modifiedAt"`
 
@@ -2926,6 +2929,9 @@ type OpenIdProviderChange struct {
 
 	// IdTokenTtl ISO 8601 duration.
 	IdTokenTtl *string `json:"idTokenTtl,omitempty"`
+
+	// IssuerDomain ID_SITE: the issuer has the domain of the tenant's ID site. Another issuer refuses the tokens of the former one.
+	IssuerDomain *string `json:"issuerDomain,omitempty"`
 
 	// Profile FAPI2: the FAPI 2.0 Security Profile holds, and every client must conform to it.
 	Profile *string `json:"profile,omitempty"`

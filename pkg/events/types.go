@@ -245,3 +245,13 @@ type SessionEnded struct {
 
 // About names the account.
 func (e SessionEnded) About() (tenant, subject id.ID) { return e.Tenant, e.Account }
+
+// SiteDomainChanged says which domain the hosted pages of a tenant have now: OpenID providers may have their
+// issuer there (docs/interface/openid.md#provider).
+type SiteDomainChanged struct {
+	Tenant id.ID  `json:"tenant"`
+	Domain string `json:"domain"`
+}
+
+// About names the tenant.
+func (e SiteDomainChanged) About() (tenant, subject id.ID) { return e.Tenant, e.Tenant }

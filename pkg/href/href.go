@@ -68,6 +68,14 @@ func (b Base) OptionalLink(kind string, v id.ID, below ...string) *Link {
 // Host returns the address without the version segment.
 func (b Base) Host() string { return strings.TrimSuffix(b.String(), "/v1") }
 
+// Origin returns the origin of another host of the deployment, with the port of the address: hosted pages are there.
+func (b Base) Origin(host string) string {
+	if address, err := url.Parse(b.String()); err == nil && address.Port() != "" && address.Port() != "443" {
+		host += ":" + address.Port()
+	}
+	return "https://" + host
+}
+
 // Hostname returns the host name of the address, without its port.
 func (b Base) Hostname() string {
 	address, err := url.Parse(b.String())

@@ -45,7 +45,7 @@ func (s *Service) OpenClientAPI(ctx context.Context, label string) (*ClientAPI, 
 
 // Origin is the address of the Client API at its own host, <dns label>.<client suffix>.
 func (c *ClientAPI) Origin() string {
-	return c.svc.originOf(c.Application.DomainName(c.svc.cfg.ClientSuffix))
+	return c.svc.cfg.Base.Origin(c.Application.DomainName(c.svc.cfg.ClientSuffix))
 }
 
 // AllowsOrigin reports whether pages of an origin may call the Client API and get its cookies

@@ -8,16 +8,17 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/doorward/doorward/pkg/api/idsiteapi"
 	"github.com/doorward/doorward/pkg/apierr"
 	"github.com/doorward/doorward/pkg/caller"
 	"github.com/doorward/doorward/pkg/field"
 	"github.com/doorward/doorward/pkg/id"
+	"github.com/doorward/doorward/pkg/purge"
 	"github.com/doorward/doorward/pkg/redirecturi"
 	"github.com/doorward/doorward/services/idsite/store"
 )
@@ -62,7 +63,7 @@ func (s *Service) pageOrigin(f store.Flow, site store.Site) string {
 	if origin := s.organizationOrigin(site, f.NameKey); f.UseSubdomain && origin != "" {
 		return origin
 	}
-	return s.originOf(site.DomainName)
+	return s.cfg.Base.Origin(site.DomainName)
 }
 
 // organizationOrigin is the origin of an organization's pages, a subdomain of the tenant's custom
@@ -71,15 +72,7 @@ func (s *Service) organizationOrigin(site store.Site, nameKey string) string {
 	if nameKey == "" || !site.HasCustomDomain() {
 		return ""
 	}
-	return s.originOf(nameKey + "." + site.DomainName)
-}
-
-// originOf returns the origin of a host of hosted pages, with the port of the deployment's address.
-func (s *Service) originOf(host string) string {
-	if base, err := url.Parse(s.cfg.Base.Host()); err == nil && base.Port() != "" && base.Port() != "443" {
-		host += ":" + base.Port()
-	}
-	return "https://" + host
+	return s.cfg.Base.Origin(nameKey + "." + site.DomainName)
 }
 
 // setDomain claims the custom domain of a site. It returns apierr.Exists for the domain of another
@@ -104,6 +97,39 @@ func (s *Service) setDomain(ctx context.Context, tx *store.Tx, site store.Site) 
 	return apierr.Exists.Because("%s; unless that tenant has proved it, it is yours once you prove it: publish the TXT "+
 		"record %s with the text %q, or send a certificate of a public authority with its key, and repeat the request",
 		reason, record.Name, record.Value)
+}
+
+const (
+	announceInterval = time.Minute
+	announceBatch    = 500 // sites of one query
+)
+
+// DomainAnnouncer is the worker that announces the domains of sites that a former release has set, until ctx ends.
+// Every other change of a domain is announced by its own transaction (store.UpdateSite).
+func (s *Service) DomainAnnouncer(ctx context.Context) error {
+	return purge.Periodically(announceInterval, "announcement of domains failed, retrying", s.AnnounceDomains)(ctx)
+}
+
+// AnnounceDomains announces the domains of all sites that were not announced.
+func (s *Service) AnnounceDomains(ctx context.Context) error {
+	for {
+		sites, err := s.store.UnannouncedDomains(ctx, announceBatch)
+		if err != nil || len(sites) == 0 {
+			return err
+		}
+		for _, site := range sites {
+			err := s.store.Tx(ctx, func(tx *store.Tx) error {
+				locked, err := tx.LockSite(ctx, site.TenantID, site.ID)
+				if err != nil {
+					return err
+				}
+				return tx.AnnounceDomain(ctx, locked)
+			})
+			if err != nil && !errors.Is(err, apierr.NotFound) { // its tenant was deleted meanwhile
+				return err
+			}
+		}
+	}
 }
 
 // isDeploymentDomain reports whether a domain belongs to the deployment: that of its address, a

@@ -68,7 +68,7 @@ func (p *PageAPI) AllowsOrigin(origin string) bool {
 	if p.site.ID.IsZero() {
 		return false
 	}
-	own := []string{p.svc.originOf(p.site.DomainName), p.svc.organizationOrigin(p.site, p.Flow.NameKey)}
+	own := []string{p.svc.cfg.Base.Origin(p.site.DomainName), p.svc.organizationOrigin(p.site, p.Flow.NameKey)}
 	return redirecturi.IsListedOrigin(origin, slices.Concat(own, p.site.AuthorizedOriginURIs))
 }
 

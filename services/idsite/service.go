@@ -93,7 +93,7 @@ func New(s *store.Store, peers Peers, ring *secure.Keyring, now func() time.Time
 		cfg: cfg,
 	}
 	made.OpenID = &openid.Provider{Config: openid.Config{
-		Store: s, Peers: peers, Journey: made.Journey, Now: now, Page: made.beginPage,
+		Store: s, Peers: peers, Journey: made.Journey, Now: now, Base: cfg.Base, Page: made.beginPage,
 	}}
 	return made
 }

@@ -50,7 +50,7 @@ func (s *Service) verifyAssertion(ctx context.Context, in TokenRequest, text sec
 		!(jwt.header["stt"] == "assertion" && isHostedLogin(iss)) {
 		return assertion{}, apierr.TokenOtherApplication.Because("the issuer of the assertion is neither the application nor a hosted login")
 	}
-	if s.isOpenIDLogin(jwt.claims) {
+	if isOpenIDLogin(jwt.claims) {
 		return assertion{}, apierr.TokenOtherApplication.Because("the assertion is that of an authorization request, which gets a code")
 	}
 	a := assertion{secondStep: readSecondStep(jwt.claims)}
@@ -112,15 +112,17 @@ func (s *Service) checkAssertionSigner(ctx context.Context, k store.APIKey) erro
 }
 
 // isOpenIDLogin reports whether an assertion is that of a login that an authorization request has begun: it leads back
-// to an OpenID provider, at the address of the deployment or of the hosted pages. Without this check a page would get
-// tokens for a login whose consent and whose client it does not know.
-func (s *Service) isOpenIDLogin(claims secure.Claims) bool {
+// to an OpenID provider. Without this check a page would get tokens for a login whose consent and whose client it does
+// not know. The host does not matter: the domain of the hosted pages may have changed since the login began.
+func isOpenIDLogin(claims secure.Claims) bool {
 	callback, _ := claims["cb_uri"].(string)
-	issuer, _ := claims["iss"].(string)
 	to, err := url.Parse(callback)
-	pages, invalid := url.Parse(issuer)
-	return err == nil && strings.HasPrefix(to.Path, "/oidc/") && (strings.HasPrefix(callback, s.cfg.Base.Host()+"/") ||
-		invalid == nil && to.Hostname() == pages.Hostname())
+	if err != nil {
+		return false
+	}
+	application, below := strings.CutPrefix(to.Path, "/oidc/")
+	application, resumes := strings.CutSuffix(application, "/authorize/resume")
+	return below && resumes && id.HasShape(application)
 }
 
 // isHostedLogin reports whether an issuer has the form of a hosted login: https and a host,

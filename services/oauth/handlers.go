@@ -18,16 +18,28 @@ const (
 	maxRequestDuration = time.Minute
 )
 
+// EventSources are the services whose events the OAuth service handles.
+var EventSources = []string{"directory", "application", "idsite"}
+
 // Handlers returns the handlers of events of other services (event consumers). They delete
 // the API keys and tokens of a deleted account, the tokens, policy and web config of a
-// deleted application, and the tokens of an account whose password was changed. A token
+// deleted application, and the tokens of an account whose password was changed, and store the
+// domains of hosted pages. A token
 // that is issued during the deletion is refused at its use, because its account or
 // application does not exist, and purged when it expires.
 func (s *Service) Handlers() []events.Handler {
 	return []events.Handler{
 		events.On(s.accountDeleted), events.On(s.accountsDeleted), events.On(s.applicationDeleted),
-		events.On(s.passwordChanged),
+		events.On(s.passwordChanged), events.On(s.siteDomainChanged),
 	}
+}
+
+// siteDomainChanged stores the domain that OpenID providers with issuerDomain ID_SITE have as their issuer.
+func (s *Service) siteDomainChanged(ctx context.Context, e events.Envelope, event events.SiteDomainChanged) error {
+	return events.Once(ctx, s.store.Tx, e, func(tx *store.Tx) error {
+		tx.PutSiteDomain(store.SiteDomain{TenantID: event.Tenant, Domain: event.Domain, AnnouncedAt: e.At})
+		return nil
+	})
 }
 
 // passwordChanged revokes all tokens of an account after a change of its password (sign out

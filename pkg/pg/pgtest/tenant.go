@@ -31,6 +31,8 @@ var allowedAcrossTenants = []struct {
 		"a mailed link names its token alone"},
 	{regexp.MustCompile(`SELECT tenant_id FROM sign_ups WHERE digest = \$1`), "a mailed link names its token alone"},
 	{regexp.MustCompile(`SELECT tenant_id FROM id_site_domains WHERE domain = \$1`), "a host leads to its tenant"},
+	{regexp.MustCompile(`FROM id_sites WHERE announced_domain IS DISTINCT FROM domain_name ORDER BY`),
+		"a worker takes a batch of all tenants"},
 	{regexp.MustCompile(`FROM applications a WHERE a\.id = \$1$`),
 		"the address of an OpenID provider leads to its tenant"},
 	{regexp.MustCompile(`FROM applications a WHERE a\.name_folded = \$1 LIMIT 2$`),

@@ -69,6 +69,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*servic
 	s.Relay(data.Outbox(), cfg.Events)
 	s.Consume(data.Outbox(), cfg.Events, idsite.EventSources, svc.Handlers()...)
 	s.Go("repositories", idsite.NewRepositories(svc, guard).Run)
+	s.Go("announcement of domains", svc.DomainAnnouncer)
 	s.Go("purge", svc.Purger)
 	s.Go("purge of deleted tenants", tenantpurge.Worker(s.DB, peers.Directory.DeletedTenants))
 	s.Go("cache invalidation", s.DB.Listen)

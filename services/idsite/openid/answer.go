@@ -25,7 +25,7 @@ func (p *Provider) complete(ctx context.Context, f store.Flow) (journey.Redirect
 		return p.answer(ctx, f, oauthapi.AuthorizationError{Error: "consent_required",
 			Description: "the user must allow what is asked for"})
 	}
-	return journey.Redirect{Location: r.Issuer + "/consent?flow=" + f.ID.String()}, nil
+	return journey.Redirect{Location: p.address(f.ApplicationID, "/consent?flow="+f.ID.String())}, nil
 }
 
 // issue answers a request whose login and consent are there: with a code, once.

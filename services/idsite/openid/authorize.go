@@ -62,7 +62,7 @@ func (p *Provider) Authorize(ctx context.Context, application id.ID, parameters 
 	if err := p.Journey.BeginAnonymous(ctx, f); err != nil {
 		return journey.Redirect{}, err
 	}
-	out := journey.Redirect{Location: asked.Issuer + "/authorize/begin?flow=" + f.ID.String()}
+	out := journey.Redirect{Location: p.address(app.ID, "/authorize/begin?flow="+f.ID.String())}
 	if !isForm {
 		out, err = p.begin(ctx, f, in)
 	}

@@ -52,5 +52,5 @@ func (p *Provider) answerDevice(ctx context.Context, r store.OpenIDRequest,
 	if apierr.IsRefusal(err) {
 		err, done = nil, "expired"
 	}
-	return journey.Redirect{Location: r.Issuer + "/device?done=" + done}, err
+	return journey.Redirect{Location: p.address(r.Application, "/device?done="+done)}, err
 }

@@ -15,6 +15,8 @@ import (
 	"encoding/base64"
 	"time"
 
+	"github.com/doorward/doorward/pkg/href"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/idsite/journey"
 	"github.com/doorward/doorward/services/idsite/store"
@@ -29,8 +31,15 @@ type Config struct {
 	Peers   journey.Peers
 	Journey *journey.Journey
 	Now     func() time.Time
+	Base    href.Base
 	// Page returns the address of a hosted page for a login in progress, by its path: / or /register.
 	Page func(ctx context.Context, f store.Flow, site store.Site, path string) (string, error)
+}
+
+// address is where the service has a path below the issuer of an application: at the address of the deployment, which
+// has the cookies of the browser. The gateway leads the browser there from an issuer that has another host.
+func (p *Provider) address(application id.ID, path string) string {
+	return p.Base.Host() + "/oidc/" + application.String() + path
 }
 
 // formSecret is the secret of the forms of a page: a page of another site does not know it (CSRF). It is derived from

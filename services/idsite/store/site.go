@@ -8,6 +8,7 @@ import (
 	"github.com/sosodev/duration"
 
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/list"
 	"github.com/doorward/doorward/pkg/list/listsql"
@@ -31,6 +32,7 @@ type Site struct {
 	DomainName              string // DefaultDomain, or the custom domain of the tenant
 	DomainClaimedAt         time.Time
 	ProvedDomain            *string // the domain whose control was proved; it counts while it is DomainName
+	AnnouncedDomain         *string // the domain of the newest SiteDomainChanged; nil: there was none
 	TLSPublicCert           *string `db:"tls_public_cert"`
 	TLSPrivateKey           *string `db:"tls_private_key"` // a value that is no private key, as it was sent
 	TLSPrivateKeySealed     []byte  `db:"tls_private_key_sealed"`
@@ -78,10 +80,10 @@ func (s Site) HasCustomDomain() bool { return s.DomainName != s.DefaultDomain }
 // IsDomainProved reports whether the tenant has proved that it controls its custom domain.
 func (s Site) IsDomainProved() bool { return s.ProvedDomain != nil && *s.ProvedDomain == s.DomainName }
 
-const siteColumns = `tenant_id, id, default_domain, domain_name, domain_claimed_at, proved_domain, tls_public_cert,
-	tls_private_key, tls_private_key_sealed, git_repo_url, git_credential_sealed, git_branch, git_status, git_message,
-	git_fetched_at, git_failures, authorized_origin_uris, authorized_redirect_uris, logo_url, accent_color, session_tti,
-	session_ttl, session_cookie_persistent, key_made, created_at, modified_at`
+const siteColumns = `tenant_id, id, default_domain, domain_name, domain_claimed_at, proved_domain, announced_domain,
+	tls_public_cert, tls_private_key, tls_private_key_sealed, git_repo_url, git_credential_sealed, git_branch,
+	git_status, git_message, git_fetched_at, git_failures, authorized_origin_uris, authorized_redirect_uris, logo_url,
+	accent_color, session_tti, session_ttl, session_cookie_persistent, key_made, created_at, modified_at`
 
 // Sites are searched and sorted by these attributes.
 var Sites = list.Spec{
@@ -113,15 +115,34 @@ func (s *Store) ListSites(ctx context.Context, tenant id.ID, query list.Query) (
 	return listsql.Select[Site](ctx, s.db, Sites, query, siteColumns, `FROM id_sites WHERE tenant_id = $1`, "id", tenant)
 }
 
-// EnsureSite adds the site of a tenant with its default domain, unless the tenant has a site.
+// EnsureSite adds the site of a tenant with its default domain, and announces that, unless the tenant has a site.
 func (tx *Tx) EnsureSite(ctx context.Context, site Site) error {
 	tx.Queue(`INSERT INTO id_site_domains (domain, tenant_id, is_default) VALUES (lower($1), $2, true)
 		ON CONFLICT DO NOTHING`, site.DomainName, site.TenantID)
-	_, err := pg.Exec(ctx, tx, `INSERT INTO id_sites (tenant_id, id, default_domain, domain_name, authorized_origin_uris,
+	n, err := pg.Exec(ctx, tx, `INSERT INTO id_sites (tenant_id, id, default_domain, domain_name, authorized_origin_uris,
 		created_at, modified_at)
 		VALUES ($1, $2, $3, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
 		site.TenantID, site.ID, site.DomainName, site.AuthorizedOriginURIs, site.CreatedAt, site.ModifiedAt)
-	return err
+	if err != nil || n == 0 {
+		return err
+	}
+	return tx.AnnounceDomain(ctx, site)
+}
+
+// UnannouncedDomains returns at most limit sites whose domain was not announced: it was set by a release that
+// announced none.
+func (s *Store) UnannouncedDomains(ctx context.Context, limit int) ([]Site, error) {
+	return pg.All[Site](ctx, s.db, `SELECT `+siteColumns+` FROM id_sites
+		WHERE announced_domain IS DISTINCT FROM domain_name ORDER BY tenant_id LIMIT $1`, limit)
+}
+
+// AnnounceDomain emits the domain of a site that the transaction has read, unless it was announced.
+func (tx *Tx) AnnounceDomain(ctx context.Context, s Site) error {
+	if s.AnnouncedDomain != nil && *s.AnnouncedDomain == s.DomainName {
+		return nil
+	}
+	tx.Queue(`UPDATE id_sites SET announced_domain = $3 WHERE tenant_id = $1 AND id = $2`, s.TenantID, s.ID, s.DomainName)
+	return tx.Emit(ctx, events.SiteDomainChanged{Tenant: s.TenantID, Domain: s.DomainName})
 }
 
 // MarkKeyMade records, with the commit, that the first API key of a tenant was created.
@@ -141,8 +162,11 @@ func (tx *Tx) LockTenantSite(ctx context.Context, tenant id.ID) (Site, error) {
 	return pg.One[Site](ctx, tx, tenantSiteQuery+` FOR UPDATE`, tenant)
 }
 
-// UpdateSite writes the columns that a client can change.
+// UpdateSite writes the columns that a client can change, and announces the domain.
 func (tx *Tx) UpdateSite(ctx context.Context, s Site) error {
+	if err := tx.AnnounceDomain(ctx, s); err != nil {
+		return err
+	}
 	return pg.MustChange(ctx, tx, `UPDATE id_sites SET `+pg.Set(`default_domain, domain_name, tls_public_cert,
 		tls_private_key, tls_private_key_sealed, git_repo_url, git_branch, git_status, git_message, authorized_origin_uris,
 		authorized_redirect_uris,

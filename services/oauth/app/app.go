@@ -50,7 +50,7 @@ func Open(ctx context.Context, p *run.Process, cfg Config, peers Peers) (*servic
 	}
 	data := store.New(s.DB, s.Now)
 	svc := oauth.New(data, peers, s.Keyring, s.Now, oauth.Config{Base: s.Base, Alias: s.Alias, Suffix: suffix, Outbound: guard})
-	s.Consume(data.Outbox(), cfg.Events, []string{"directory", "application"}, svc.Handlers()...)
+	s.Consume(data.Outbox(), cfg.Events, oauth.EventSources, svc.Handlers()...)
 	s.Go("cache invalidation", s.DB.Listen)
 	s.Go("resealer", reseal.Worker(s.DB, s.Keyring, oauth.Sealed...))
 	s.Go("purge", svc.Purger)

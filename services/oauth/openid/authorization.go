@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/doorward/doorward/pkg/api/applicationapi"
 	"github.com/doorward/doorward/pkg/api/oauthapi"
 	"github.com/doorward/doorward/pkg/apierr"
+	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/services/oauth/claimsparameter"
 	"github.com/doorward/doorward/services/oauth/relyingparty"
 	"github.com/doorward/doorward/services/oauth/store"
@@ -302,7 +304,15 @@ func (s *Service) OpenIDClients(ctx context.Context, in oauthapi.AskOpenIDClient
 	found, err := s.Store.OpenIDClientsByID(ctx, in.Tenant, in.Clients)
 	out := oauthapi.OpenIDClients{Items: []oauthapi.OpenIDClient{}}
 	for _, c := range found {
-		out.Items = append(out.Items, clientOf(c, s.Issuer(c.ApplicationID)))
+		of := applicationapi.Application{TenantID: c.TenantID, ID: c.ApplicationID}
+		p, err := s.Store.CachedOpenIDProvider(ctx, id.Ref{Tenant: of.TenantID, ID: of.ID})
+		if p, err = orDefault(of, p, err); err == nil {
+			p, err = s.withIssuer(ctx, p)
+		}
+		if err != nil {
+			return out, err
+		}
+		out.Items = append(out.Items, clientOf(c, p.Issuer))
 	}
 	return out, err
 }

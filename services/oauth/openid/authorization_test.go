@@ -82,7 +82,7 @@ func TestAuthorizationRequests(t *testing.T) {
 		!slices.Equal(out.Scopes, []string{"email", "openid"}) || out.Nonce != "n" || *out.MaxAge != 3600 ||
 		!slices.Equal(out.Prompt, []string{"login", "consent"}) || !slices.Equal(out.ACRValues, []string{"a", "b"}) ||
 		!slices.Equal(out.UILocales, []string{"de", "se"}) || out.Organization != "acme" || out.AccountStore != "store" ||
-		out.LoginHint != "jo" || out.Issuer != d.Service.Issuer(d.Application) || len(out.Consent) != 2 {
+		out.LoginHint != "jo" || out.Issuer != issuerOf(t, d, d.Site) || len(out.Consent) != 2 {
 		t.Errorf("the request is read as %+v", out)
 	}
 	if out := p.accepted(p.ask("state", "", "nonce", "", "prompt", "", "max_age", "")); out.ResponseMode != "query" ||

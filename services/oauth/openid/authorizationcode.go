@@ -109,16 +109,16 @@ func (i issuer) codeLogin(client store.OpenIDClient, in oauthapi.IssueCode) (sto
 		return store.Login{}, err
 	}
 	claims, err := i.kept(client, in.Claims, scopes)
-	login := loginOf(in.Login)
+	login := i.loginOf(in.Login)
 	login.Nonce, login.JKT, login.Scopes, login.Audience, login.Claims = in.Nonce, in.DPoPKey, scopes, resource, claims
 	return login, err
 }
 
 // loginOf returns a login of the hosted pages as it is stored.
-func loginOf(in oauthapi.Login) store.Login {
+func (i issuer) loginOf(in oauthapi.Login) store.Login {
 	return store.Login{
 		Account: in.Account, Organization: in.Organization, At: in.AuthenticatedAt, ACR: in.ACR, AMR: in.AMR,
-		Session: in.Session,
+		Session: in.Session, Issuer: i.siteURL,
 	}
 }
 
@@ -139,7 +139,7 @@ func (s *Service) codeGrant(ctx context.Context, r request) (issue, error) {
 	verifier := r.Form.text("code_verifier")
 	redirect := r.Form.text("redirect_uri")
 	switch {
-	case c.ClientID != r.client.ID || c.ApplicationID != r.app.ID || !r.now.Before(c.ExpiresAt),
+	case c.ClientID != r.client.ID || c.ApplicationID != r.app.ID || !r.issued(login) || !r.now.Before(c.ExpiresAt),
 		redirect != c.Request.RedirectURI && (c.Request.RedirectURIRequired || redirect != ""),
 		!matchesChallenge(c.Request.CodeChallenge, verifier):
 		return issue{}, errCode

@@ -25,7 +25,7 @@ func TestPrivateKeyJWT(t *testing.T) {
 	in := service("Signer")
 	in.TokenEndpointAuthMethod, in.JWKS = field.Some("private_key_jwt"), field.Some(json.RawMessage(set))
 	p := newParty(t, d, d.Site, in)
-	issuer := d.Service.Issuer(d.Site.Application)
+	issuer := issuerOf(t, d, d.Site)
 	now := d.Clock.Now()
 	assertion := func(method jwt.SigningMethod, signer any, change map[string]any) openid.Call {
 		claims := jwt.MapClaims{"iss": p.ClientID, "sub": p.ClientID, "aud": issuer, "exp": now.Add(time.Minute).Unix(),

@@ -128,7 +128,7 @@ func (s *Service) AnswerDevice(ctx context.Context, in oauthapi.DeviceAnswer) (o
 				return err
 			}
 			asked := device.Login
-			device.Status, device.AccountID, device.Login = store.DeviceAllowed, in.Account, loginOf(in.Login)
+			device.Status, device.AccountID, device.Login = store.DeviceAllowed, in.Account, i.loginOf(in.Login)
 			device.Login.Audience, device.Login.JKT = asked.Audience, asked.JKT
 			device.Login.Scopes = slices.DeleteFunc(slices.Clone(asked.Scopes), func(name string) bool {
 				return !slices.Contains(in.Scopes, name)
@@ -145,6 +145,9 @@ func (s *Service) deviceGrant(ctx context.Context, r request) (issue, error) {
 		return issue{}, err
 	}
 	login := device.Login
+	if !r.issued(login) {
+		return issue{}, errDevice
+	}
 	login.JKT = r.jkt
 	out, save, err := s.issueLogin(ctx, r, login, id.New(s.Now()), device.CreatedAt)
 	if err != nil {

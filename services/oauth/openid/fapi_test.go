@@ -108,7 +108,7 @@ func TestAClientOfFAPI2(t *testing.T) {
 		_, err := d.Service.Push(t.Context(), in)
 		return err
 	}
-	issuer := d.Service.Issuer(d.Site.Application)
+	issuer := issuerOf(t, d, d.Site)
 	if err := push(issuer, "redirect_uri", callback); err != nil {
 		t.Errorf("a request of FAPI2 returns %v", err)
 	}

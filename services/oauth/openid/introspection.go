@@ -28,7 +28,8 @@ func (s *Service) accessToken(ctx context.Context, i issuer, text secure.Secret)
 		return t, client, account, err
 	}
 	client, err = s.findClient(ctx, i, t.ClientID.String())
-	if errors.Is(err, apierr.Unauthorized) || err == nil && (t.ApplicationID != i.app.ID || !s.Now().Before(t.ExpiresAt)) {
+	if errors.Is(err, apierr.Unauthorized) || err == nil && (t.ApplicationID != i.app.ID ||
+		!i.issued(t.Token.Login) || !s.Now().Before(t.ExpiresAt)) {
 		return t, client, account, errAccessToken
 	}
 	if err != nil || t.AccountID.IsZero() {
@@ -142,8 +143,8 @@ func (s *Service) introspectRefresh(ctx context.Context, i issuer, caller store.
 		return nil, err
 	}
 	now := s.Now()
-	if t.Generation <= g.Generation && caller.Settings.RefreshTokenRotation == relyingparty.Rotate || !now.Before(t.ExpiresAt) ||
-		!now.Before(g.ExpiresAt) {
+	if t.Generation <= g.Generation && caller.Settings.RefreshTokenRotation == relyingparty.Rotate ||
+		!i.issued(g.Login) || !now.Before(t.ExpiresAt) || !now.Before(g.ExpiresAt) {
 		return inactive, nil
 	}
 	err = s.checkAccess(ctx, i.ref(), g.Login)

@@ -18,10 +18,16 @@ type issuer struct {
 	app      applicationapi.Application
 	provider store.OpenIDProvider
 	url      string // the iss of its tokens
+	siteURL  string // url where it has the domain of the hosted pages; empty: it has the address of the deployment
 	salt     secure.Secret
 }
 
 func (i issuer) ref() id.Ref { return id.Ref{Tenant: i.app.TenantID, ID: i.app.ID} }
+
+// issued reports whether tokens of a login were issued by the issuer as it is now. Relying parties refuse an ID token of
+// a refresh that has another iss than the first one (OpenID Connect Core, section 12.2), so that a new issuer ends the
+// tokens of the former one.
+func (i issuer) issued(login store.Login) bool { return login.Issuer == i.siteURL }
 
 // subject is the sub of an account in the tokens of a client.
 func (i issuer) subject(client store.OpenIDClient, account id.ID) string {
@@ -62,14 +68,20 @@ func (s *Service) issuer(ctx context.Context, application id.ID) (issuer, error)
 }
 
 func (s *Service) issuerOf(ctx context.Context, app applicationapi.Application) (issuer, error) {
-	i := issuer{app: app, url: s.Issuer(app.ID)}
+	i := issuer{app: app}
 	p, err := s.Store.CachedOpenIDProvider(ctx, i.ref())
 	i.provider, err = orDefault(app, p, err)
 	if err == nil && (app.Status != directoryapi.Enabled || i.provider.Settings.Status != directoryapi.Enabled) {
 		err = apierr.NotFound
 	}
+	if err == nil {
+		i.provider, err = s.withIssuer(ctx, i.provider)
+	}
 	if err != nil {
 		return i, err
+	}
+	if i.url = i.provider.Issuer; i.provider.Settings.IssuerDomain == issuerSite {
+		i.siteURL = i.url
 	}
 	i.salt, err = s.Salt(ctx, app.TenantID)
 	return i, err

@@ -68,7 +68,7 @@ func TestLogoutRequests(t *testing.T) {
 		"client_id", p.ClientID, "logout_hint", "jo")
 	if err != nil || out.Client == nil || out.Client.ID != p.OpenIDClient.ID || out.Account != d.Account ||
 		out.Session != "s-1" || out.RedirectURI != goodbye || out.State != state || out.Subject != d.Account.String() ||
-		out.Tenant != d.Tenant || out.Issuer != d.Service.Issuer(d.Application) || len(out.UILocales) != 1 {
+		out.Tenant != d.Tenant || out.Issuer != issuerOf(t, d, d.Site) || len(out.UILocales) != 1 {
 		t.Errorf("the logout is %+v, %v", out, err)
 	}
 	if out, err := logOut("state", "s"); err != nil || out.Client != nil || out.RedirectURI != "" || out.State != "s" {
@@ -189,7 +189,7 @@ func TestLogoutTokens(t *testing.T) {
 	header, claims := p.claims(made.Token.Reveal())
 	expires, _ := claims["exp"].(float64)
 	if made.Address != address || header["typ"] != "logout+jwt" || header["alg"] != "ES256" ||
-		claims["iss"] != d.Service.Issuer(d.Application) || claims["aud"] != p.ClientID || claims["jti"] != "j" ||
+		claims["iss"] != issuerOf(t, d, d.Site) || claims["aud"] != p.ClientID || claims["jti"] != "j" ||
 		claims["sub"] != d.Account.String() || claims["sid"] != "s" || claims["nonce"] != nil || claims["iat"] == nil ||
 		int64(expires) != d.Clock.Now().Unix()+120 ||
 		fmt.Sprint(claims["events"]) != "map[http://schemas.openid.net/event/backchannel-logout:map[]]" {

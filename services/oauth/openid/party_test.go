@@ -65,6 +65,16 @@ func newParty(t *testing.T, d *oauthtest.Deployment, s oauthtest.Site, in relyin
 	return p
 }
 
+// issuerOf returns the issuer of the application of a site.
+func issuerOf(t testing.TB, d *oauthtest.Deployment, s oauthtest.Site) string {
+	t.Helper()
+	p, err := d.Service.Provider(t.Context(), id.Ref{Tenant: s.Tenant, ID: s.Application})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Issuer
+}
+
 // call makes a request of the client to an endpoint, of names and values in turn.
 func (p *party) call(endpoint string, pairs ...string) openid.Call {
 	in := openid.Call{Application: p.Site.Application, Method: "POST", Endpoint: endpoint, Form: openid.Form{}}
@@ -88,7 +98,7 @@ func (p *party) call(endpoint string, pairs ...string) openid.Call {
 func (p *party) proof(endpoint string, claims map[string]any) string {
 	p.t.Helper()
 	all := jwt.MapClaims{
-		"jti": id.New(p.Clock.Now()).String(), "htm": "POST", "htu": p.Service.Issuer(p.Site.Application) + endpoint,
+		"jti": id.New(p.Clock.Now()).String(), "htm": "POST", "htu": issuerOf(p.t, p.Deployment, p.Site) + endpoint,
 		"iat": p.Clock.Now().Unix(),
 	}
 	for name, value := range claims {

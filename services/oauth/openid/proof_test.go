@@ -46,7 +46,7 @@ func TestDPoP(t *testing.T) {
 	if _, err := replica.OpenID.Token(t.Context(), withProof(used)); err == nil {
 		t.Error("another process accepts a proof that was used")
 	}
-	address := d.Service.Issuer(d.Site.Application) + "/token"
+	address := issuerOf(t, d, d.Site) + "/token"
 	for _, change := range []map[string]any{
 		{"iat": now.Add(10 * time.Second).Unix()}, {"iat": now.Add(-10 * time.Second).Unix()}, {"nbf": 1, "exp": 1,
 			"more": "x"},

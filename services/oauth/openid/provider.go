@@ -52,9 +52,28 @@ const (
 
 var places = []string{inIDToken, inAccessToken, inUserInfo}
 
-// Issuer returns the issuer of an application: the iss of its tokens.
-func (s *Service) Issuer(application id.ID) string {
-	return s.Base.Host() + "/oidc/" + application.String()
+// The values of issuerDomain: which host the issuer of a provider has.
+const (
+	issuerHost = "HOST"    // that of the deployment
+	issuerSite = "ID_SITE" // the domain of the tenant's hosted pages
+)
+
+// withIssuer returns a provider with its issuer. One whose hosted pages have no domain yet is apierr.Unavailable: the
+// domain of a new tenant arrives by an event.
+func (s *Service) withIssuer(ctx context.Context, p store.OpenIDProvider) (store.OpenIDProvider, error) {
+	origin := s.Base.Host()
+	if p.Settings.IssuerDomain == issuerSite {
+		site, err := s.Store.SiteDomain(ctx, p.TenantID)
+		if errors.Is(err, apierr.NotFound) {
+			err = apierr.Unavailable.Because("the domain of the ID site is not known here yet; try again in a few seconds")
+		}
+		if err != nil {
+			return p, err
+		}
+		origin = s.Base.Origin(site.Domain)
+	}
+	p.Issuer = origin + "/oidc/" + p.ApplicationID.String()
+	return p, nil
 }
 
 // defaultProvider is the provider of an application that was never changed.
@@ -62,7 +81,7 @@ func defaultProvider(app applicationapi.Application) store.OpenIDProvider {
 	return store.OpenIDProvider{
 		TenantID: app.TenantID, ApplicationID: app.ID, CreatedAt: app.CreatedAt, ModifiedAt: app.CreatedAt,
 		Settings: store.OpenIDProviderSettings{
-			Status: directoryapi.Enabled, Profile: relyingparty.ProfileNone,
+			Status: directoryapi.Enabled, IssuerDomain: issuerHost, Profile: relyingparty.ProfileNone,
 			ClientRegistration: relyingparty.RegistrationNone, SigningAlgorithm: secure.RS256, IDTokenTTL: "PT1H", AuthorizationCodeTTL: "PT1M",
 			RefreshTokenIdleTTL: "P30D", RefreshTokenGrace: "PT10S", Scopes: []store.OpenIDScope{},
 			Claims: []store.ClaimMapping{},
@@ -70,11 +89,13 @@ func defaultProvider(app applicationapi.Application) store.OpenIDProvider {
 	}
 }
 
-// orDefault returns the provider of an application as it was read, or defaultProvider where none is stored.
+// orDefault returns the provider of an application as it was read, or defaultProvider where none is stored, without its
+// issuer.
 func orDefault(app applicationapi.Application, p store.OpenIDProvider, err error) (store.OpenIDProvider, error) {
 	if errors.Is(err, apierr.NotFound) {
 		return defaultProvider(app), nil
 	}
+	p.Settings.IssuerDomain = cmp.Or(p.Settings.IssuerDomain, issuerHost)
 	p.Settings.Profile = cmp.Or(p.Settings.Profile, relyingparty.ProfileNone)
 	p.Settings.ClientRegistration = cmp.Or(p.Settings.ClientRegistration, relyingparty.RegistrationNone)
 	return p, err
@@ -87,7 +108,10 @@ func (s *Service) Provider(ctx context.Context, application id.Ref) (store.OpenI
 		return store.OpenIDProvider{}, err
 	}
 	p, err := s.Store.OpenIDProvider(ctx, application)
-	return orDefault(app, p, err)
+	if p, err = orDefault(app, p, err); err != nil {
+		return p, err
+	}
+	return s.withIssuer(ctx, p)
 }
 
 // SigningAlgorithm returns the algorithm by which an application signs its tokens.
@@ -106,6 +130,7 @@ func (s *Service) Lifetimes(ctx context.Context, application id.Ref) (access, re
 // ProviderChange is the body that updates a provider.
 type ProviderChange struct {
 	Status                    field.Text                      `json:"status"`
+	IssuerDomain              field.Text                      `json:"issuerDomain"`
 	Profile                   field.Text                      `json:"profile"`
 	ClientRegistration        field.Text                      `json:"clientRegistration"`
 	ClientIDMetadataDocuments field.Bool                      `json:"clientIdMetadataDocuments"`
@@ -156,6 +181,9 @@ func (s *Service) UpdateProvider(ctx context.Context, application id.Ref, in Pro
 		if err := s.applyProvider(in, &p.Settings, longest); err != nil {
 			return err
 		}
+		if p, err = s.withIssuer(ctx, p); err != nil {
+			return err
+		}
 		if p.Settings.Profile == relyingparty.ProfileFAPI2 {
 			if err := relyingparty.CheckProvider(ctx, tx, application, p.Settings); err != nil {
 				return err
@@ -171,6 +199,7 @@ func (s *Service) UpdateProvider(ctx context.Context, application id.Ref, in Pro
 func (s *Service) applyProvider(in ProviderChange, p *store.OpenIDProviderSettings, refresh time.Duration) error {
 	var errs field.Errors
 	errs.Enum(&p.Status, in.Status, "status", directoryapi.Enabled, directoryapi.Disabled)
+	errs.Enum(&p.IssuerDomain, in.IssuerDomain, "issuerDomain", issuerHost, issuerSite)
 	errs.Enum(&p.ClientRegistration, in.ClientRegistration, "clientRegistration", relyingparty.RegistrationNone,
 		relyingparty.RegistrationToken, relyingparty.RegistrationOpen)
 	if in.ClientIDMetadataDocuments.Null {

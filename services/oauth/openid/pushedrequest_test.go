@@ -143,7 +143,7 @@ func TestRequestObjects(t *testing.T) {
 	object := func(change map[string]any) string {
 		t.Helper()
 		now := d.Clock.Now()
-		claims := jwt.MapClaims{"iss": p.ClientID, "aud": d.Service.Issuer(d.Application), "nbf": now.Unix(),
+		claims := jwt.MapClaims{"iss": p.ClientID, "aud": issuerOf(t, d, d.Site), "nbf": now.Unix(),
 			"exp": now.Add(time.Hour).Unix(), "max_age": 60, "claims": map[string]any{"userinfo": map[string]any{"email": nil}}}
 		for name, values := range p.ask("state", "signed") {
 			claims[name] = values[0]
@@ -237,7 +237,7 @@ func TestDevices(t *testing.T) {
 	}
 	device, poll := begin()
 	if len(device.UserCode) != 9 || device.Interval != 5 || device.ExpiresIn != 600 ||
-		device.VerificationURIComplete != d.Service.Issuer(d.Application)+"/device?user_code="+device.UserCode {
+		device.VerificationURIComplete != issuerOf(t, d, d.Site)+"/device?user_code="+device.UserCode {
 		t.Errorf("the device has %+v", device)
 	}
 	p.refuse("a device without an answer", "authorization_pending", poll)

@@ -37,8 +37,8 @@ func (s *Service) refreshGrant(ctx context.Context, r request) (issue, error) {
 		return issue{}, errRefresh
 	case err != nil:
 		return issue{}, err
-	case g.ClientID != r.client.ID || g.ApplicationID != r.app.ID || !r.now.Before(t.ExpiresAt) ||
-		!r.now.Before(g.ExpiresAt):
+	case g.ClientID != r.client.ID || g.ApplicationID != r.app.ID || !r.issued(g.Login) ||
+		!r.now.Before(t.ExpiresAt) || !r.now.Before(g.ExpiresAt):
 		return issue{}, errRefresh
 	case g.Login.JKT != "" && g.Login.JKT != r.jkt:
 		return issue{}, refuse("invalid_dpop_proof", "the refresh token is bound to another key")

@@ -493,5 +493,5 @@ func (s *Service) clientGrant(_ context.Context, r request) (issue, error) {
 	scopes, err := r.allowedScopes(r.client, r.Form.text("scope"), audience, true)
 	// The built-in scopes speak of an account.
 	scopes = slices.DeleteFunc(scopes, func(name string) bool { return slices.Contains(builtinScopes, name) })
-	return issue{scopes: scopes, audience: audience, login: store.Login{JKT: r.jkt}}, err
+	return issue{scopes: scopes, audience: audience, login: store.Login{JKT: r.jkt, Issuer: r.siteURL}}, err
 }

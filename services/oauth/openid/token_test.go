@@ -21,7 +21,7 @@ func TestClientCredentials(t *testing.T) {
 	issued := p.token(p.call("/token", "grant_type", "client_credentials", "scope", "orders:read openid unknown",
 		"resource", api))
 	header, claims := p.claims(issued.AccessToken)
-	if header["typ"] != "at+jwt" || claims["iss"] != d.Service.Issuer(d.Site.Application) ||
+	if header["typ"] != "at+jwt" || claims["iss"] != issuerOf(t, d, d.Site) ||
 		claims["sub"] != p.ClientID || claims["aud"] != api ||
 		claims["client_id"] != p.ClientID || claims["scope"] != "orders:read" || issued.TokenType != "Bearer" ||
 		issued.ExpiresIn != 3600 {

@@ -60,7 +60,7 @@ func (h *handlers) updateProvider(ctx context.Context, application id.Ref, in op
 func (h *handlers) providerView(p provider) providerView {
 	v := providerView{
 		Head:   rest.NewHead(h.base.To("openIdProviders", p.ApplicationID), p.CreatedAt, p.ModifiedAt),
-		Issuer: h.svc.OpenID.Issuer(p.ApplicationID), OpenIDProviderSettings: p.Settings, Scopes: []scopeView{},
+		Issuer: p.Issuer, OpenIDProviderSettings: p.Settings, Scopes: []scopeView{},
 		RegistrationTokens: h.base.Link("openIdProviders", p.ApplicationID, "registrationTokens"),
 		AccessTokenTTL:     p.access, RefreshTokenTTL: p.refresh,
 		Application: h.base.Link("applications", p.ApplicationID), Tenant: h.base.Link("tenants", p.TenantID),

@@ -19,6 +19,7 @@ type OpenIDProvider struct {
 	TenantID      id.ID
 	ApplicationID id.ID
 	Settings      OpenIDProviderSettings
+	Issuer        string `db:"-"` // the iss of its tokens
 	CreatedAt     time.Time
 	ModifiedAt    time.Time
 }
@@ -26,6 +27,7 @@ type OpenIDProvider struct {
 // OpenIDProviderSettings are the members of a provider that a client may change, as the interface names them.
 type OpenIDProviderSettings struct {
 	Status                    string         `json:"status"`
+	IssuerDomain              string         `json:"issuerDomain"`       // "": HOST
 	Profile                   string         `json:"profile"`            // "": NONE
 	ClientRegistration        string         `json:"clientRegistration"` // "": NONE
 	ClientIDMetadataDocuments bool           `json:"clientIdMetadataDocuments"`

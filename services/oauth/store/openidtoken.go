@@ -22,6 +22,9 @@ type Login struct {
 	Audience     string    `json:"audience,omitempty"`
 	// Claims are those that the authorization request has named (OpenID Connect Core, section 5.5).
 	Claims RequestedClaims `json:"claims,omitzero"`
+	// Issuer is the issuer at the login, where it has the domain of the hosted pages; empty: it has the address of the
+	// deployment.
+	Issuer string `json:"issuer,omitempty"`
 }
 
 // RequestedClaims are the names of claims that an authorization request asks for.

@@ -46,6 +46,7 @@ type Store struct {
 	openIDProviders *pgcache.Cache[OpenIDProvider]
 	openIDClients   *pgcache.Cache[OpenIDClient]
 	clientSecrets   *pgcache.Cache[ClientSecret]
+	siteDomains     *pgcache.Cache[SiteDomain]
 	webConfigs      *pgcache.Cache[WebConfig]
 	tokens          map[TokenKind]*pgcache.Cache[Token]
 }
@@ -87,6 +88,8 @@ func New(db *pg.DB, now func() time.Time) *Store {
 			"oauth.openIdClients", openIDClientQuery, nil),
 		clientSecrets: pgcache.NewWithin[ClientSecret](db, pgcache.FreshBounds(policyCacheSize), "oauth.clientSecrets",
 			"oauth.clientSecrets", clientSecretQuery, nil),
+		siteDomains: pgcache.NewWithin[SiteDomain](db, pgcache.FreshBounds(policyCacheSize), "oauth.siteDomains",
+			"oauth.siteDomains", siteDomainQuery, nil),
 		webConfigs: pgcache.New[WebConfig](db, "oauth.webConfigs", "oauth.webConfigs", webConfigQuery, nil),
 		tokens: map[TokenKind]*pgcache.Cache[Token]{Access: tokens("oauth.accessTokens", Access),
 			Refresh: tokens("oauth.refreshTokens", Refresh)},
