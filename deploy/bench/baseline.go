@@ -23,6 +23,7 @@ import (
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/pg/private"
+	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/pkg/secure/pwhash"
 )
 
@@ -70,6 +71,7 @@ type bareHandlers struct {
 	tenant id.ID
 	stored string        // a password hash with the product's cost
 	hashes chan struct{} // one for each processor
+	keys   map[string]secure.SigningKey
 }
 
 // serveBaseline serves until ctx ends, with the arguments of startBaseline.
@@ -80,7 +82,12 @@ func serveBaseline(ctx context.Context, dir, rows, address, cert, key string) (e
 	}
 	defer func() { err = errors.Join(err, server.Stop(context.WithoutCancel(ctx))) }()
 	b := bareHandlers{tenant: id.New(time.Now()), stored: pwhash.Hash(pwhash.DefaultCost, []byte(e2e.Password)),
-		hashes: make(chan struct{}, runtime.NumCPU())}
+		hashes: make(chan struct{}, runtime.NumCPU()), keys: map[string]secure.SigningKey{}}
+	for _, algorithm := range []string{secure.ES256, secure.RS256} {
+		if b.keys[algorithm], err = secure.NewSigningKey(algorithm, algorithm); err != nil {
+			return err
+		}
+	}
 	config, err := pgxpool.ParseConfig(server.URL(private.Database))
 	if err == nil {
 		config.MaxConns, config.AfterConnect = 8, pg.RegisterID // as the product's services
@@ -116,6 +123,7 @@ func (b *bareHandlers) app() *fiber.App {
 	}))
 	app.Post("/insert", b.insert)
 	app.Post("/pair", b.pair)
+	app.Get("/sign/:algorithm", b.sign)
 	app.Get("/hash", func(c *fiber.Ctx) error {
 		b.hashes <- struct{}{}
 		defer func() { <-b.hashes }()
@@ -123,6 +131,20 @@ func (b *bareHandlers) app() *fiber.App {
 		return err
 	})
 	return app
+}
+
+// sign answers with a JWT that has the claims of an access token.
+func (b *bareHandlers) sign(c *fiber.Ctx) error {
+	now, tenant := time.Now().Unix(), b.tenant.String()
+	text, err := b.keys[c.Params("algorithm")].Sign(map[string]any{"typ": "at+jwt"}, secure.Claims{
+		"iss": "https://localhost:8443/oidc/" + tenant, "sub": tenant, "aud": "https://localhost:8443/oidc/" + tenant,
+		"client_id": tenant, "iat": now, "exp": now + 3600, "jti": tenant, "scope": openIDScopes, "auth_time": now,
+		"acr": "urn:doorward:acr:password", "amr": []string{"pwd"},
+	})
+	if err != nil {
+		return err
+	}
+	return c.SendString(text.Reveal())
 }
 
 // account is a row, and with href and links of the size of the product's answer.

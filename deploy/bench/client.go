@@ -93,7 +93,7 @@ func (c *connection) redirectQuery() url.Values {
 // cookies are those that the last answer sets, as a browser returns them.
 func (c *connection) cookies() string {
 	var pairs []string
-	for _, set := range c.response.Header.PeekAll("Set-Cookie") {
+	for _, set := range c.response.Header.Cookies() {
 		pair, _, _ := strings.Cut(string(set), ";")
 		pairs = append(pairs, pair)
 	}

@@ -3,7 +3,7 @@
 // `go run ./deploy/bench -h` lists the flags; README.md explains the report.
 //
 // Begin with measure in measure.go, the whole run in order. operations.go lists the
-// operations, load.go sends them (package loadgen), client.go a connection, baseline.go
+// operations, openid.go those of an OpenID provider, load.go sends them (package loadgen), client.go a connection, baseline.go
 // the handlers for comparison, system.go what is measured, peer.go another OAuth server,
 // providers.go and ldap.go the servers of the generator that users log in at, page.go
 // the sign-in page, scale.go the directories of different size, machine.go reads
@@ -150,11 +150,14 @@ func (o options) needed() (names []string) {
 		names = append(names, "validate", "get")
 	}
 	if o.peer != "" {
-		names = append(names, "validate", "client", "introspect")
+		names = append(names, peerOperationNames()...)
 	}
 	for _, operation := range slices.Backward(productOperations) { // what others are divided by stands before them
 		if o.wants(operation.name) || slices.Contains(names, operation.name) {
 			names = append(names, "bare", "row", operation.ratioTo)
+			if strings.HasPrefix(operation.name, "openid-") {
+				names = append(names, "es256", "rs256")
+			}
 		}
 	}
 	return names

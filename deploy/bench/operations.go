@@ -41,7 +41,8 @@ type operation struct {
 //   - saml, social: a login at a SAML and at an OpenID Connect provider
 //   - me: GET /me of the Client API
 //   - delegated: a login whose password an LDAP agent checks
-var productOperations = []operation{
+//   - openid-…: the endpoints of an OpenID provider (openid.go)
+var productOperations = slices.Concat([]operation{
 	{name: "login", ratioTo: "hash", rateAim: ">= 0.85", do: sends(http.StatusOK, (*system).login)},
 	{name: "validate", ratioTo: "follow", cpuAim: "<= 1.25", distributedAim: "<= 1.5",
 		do: follows((*system).validateToken)},
@@ -63,7 +64,7 @@ var productOperations = []operation{
 	{name: "social", ratioTo: "sso", do: (*system).openIDLogin},
 	{name: "me", ratioTo: "row", rateAim: ">= 0.5", do: sends(http.StatusOK, (*system).currentUser)},
 	{name: delegated, rateAim: ">= 500", do: sends(http.StatusOK, (*system).delegatedLogin)},
-}
+}, openIDOperations)
 
 // delegated is the operation for which an agent has to run.
 const delegated = "delegated"
@@ -80,6 +81,8 @@ var baselineOperations = []operation{
 		return e2e.Post(s.host+"/pair", url.Values{"grant_type": {"refresh_token"}})
 	})},
 	{name: "hash", do: sends(http.StatusOK, func(s *system, _ uint64) e2e.Request { return e2e.Get(s.host + "/hash") })},
+	{name: "es256", do: sends(http.StatusOK, func(s *system, _ uint64) e2e.Request { return e2e.Get(s.host + "/sign/ES256") })},
+	{name: "rs256", do: sends(http.StatusOK, func(s *system, _ uint64) e2e.Request { return e2e.Get(s.host + "/sign/RS256") })},
 }
 
 // sends is the action that sends one request, which must be answered with the status.

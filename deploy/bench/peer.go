@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,25 +12,24 @@ import (
 	"github.com/doorward/doorward/deploy/e2e"
 )
 
-// peerOperations are those of another OAuth server such as Ory Hydra. Each is divided
-// by the operation of the product.
+// peerOperations are those of another OpenID provider such as Ory Hydra. Each is divided by the operation of the
+// product of the same name.
 var peerOperations = []operation{
-	{name: "client", ratioTo: "client", do: sends(http.StatusOK, func(s *system, _ uint64) e2e.Request {
-		return e2e.Post(s.host+peerTokenPath, peerGrant)
-	})},
-	{name: "introspect", ratioTo: "validate", cpuAim: ">= 5",
-		do: sends(http.StatusOK, func(s *system, n uint64) e2e.Request {
-			request := e2e.Post(s.introspection, url.Values{"token": {pick(s.accessTokens, n)}})
-			request.Anonymous = true
-			return request
-		})},
+	{name: "openid-code", ratioTo: "openid-code", cpuAim: ">= 3", prepare: (*system).prepareCodes,
+		do: (*system).exchangeCode},
+	{name: "openid-refresh", ratioTo: "openid-refresh", cpuAim: ">= 5", do: (*system).rotateRefreshToken},
+	{name: "openid-introspect", ratioTo: "openid-introspect", cpuAim: ">= 4", do: (*system).introspect},
+	{name: "openid-client", ratioTo: "openid-client", cpuAim: ">= 10", do: partyCredentials},
 }
 
-const peerTokenPath = "/oauth2/token"
+func peerOperationNames() (names []string) {
+	for _, o := range peerOperations {
+		names = append(names, o.name)
+	}
+	return names
+}
 
-var peerGrant = url.Values{"grant_type": {"client_credentials"}}
-
-// openPeer connects to the OAuth server that a file of BENCH_PEER describes, and gets some tokens to introspect.
+// openPeer connects to the server that a file of BENCH_PEER describes, and gets tokens of it.
 func openPeer(ctx context.Context, file string) (*system, error) {
 	peer := struct {
 		Name         string // in the report
@@ -47,19 +47,51 @@ func openPeer(ctx context.Context, file string) (*system, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the peer in %s: %w", file, err)
 	}
-	client, err := e2e.NewClient(e2e.Key{
-		ID: url.QueryEscape(peer.ClientID), Secret: url.QueryEscape(peer.ClientSecret), // RFC 6749, section 2.3.1
-		BaseURL: strings.TrimSuffix(peer.PublicURL, "/"), CAFile: peer.CAFile,
-	})
+	client, err := e2e.NewClient(e2e.Key{BaseURL: strings.TrimSuffix(peer.PublicURL, "/"), CAFile: peer.CAFile})
 	if err != nil {
 		return nil, err
 	}
 	s := newSystem(", "+peer.Name, client, peer.PIDs)
-	s.introspection = strings.TrimSuffix(peer.AdminURL, "/") + "/admin/oauth2/introspect"
 	s.tls.ServerName = "" // it has two addresses
-	setup := s.client.Setup(ctx)
-	for range 16 {
-		s.accessTokens = append(s.accessTokens, setup.Post(s.host+peerTokenPath, peerGrant).Text("access_token"))
+	admin := strings.TrimSuffix(peer.AdminURL, "/") + "/admin/oauth2"
+	s.party = newRelyingParty(peer.ClientID, peer.ClientSecret)
+	s.party.authorization, s.party.token = s.host+"/oauth2/auth", s.host+"/oauth2/token"
+	s.party.introspection, s.party.codesPerSecond = admin+"/introspect", 200
+	s.party.newCode = func(c *connection) (string, error) { return s.party.peerCode(c, admin+"/auth/requests/") }
+	c := connect(s.tls, "")
+	defer c.close()
+	if err := errors.Join(s.fillParty(c), ctx.Err()); err != nil {
+		return nil, fmt.Errorf("log in at the peer: %w", err)
 	}
-	return s, setup.Err
+	return s, nil
+}
+
+// peerCode logs a user in at Hydra, for which this program is the application of logins and consents.
+func (p relyingParty) peerCode(c *connection, requests string) (string, error) {
+	next, cookies := p.request(nil), []string{}
+	for _, step := range []struct {
+		name   string
+		accept e2e.Object
+	}{
+		{"login", e2e.Object{"subject": "jo"}}, {"consent", e2e.Object{"grant_scope": strings.Fields(openIDScopes)}},
+	} {
+		if err := c.send(http.StatusFound, browserRequest(next, strings.Join(cookies, "; "))); err != nil {
+			return "", err
+		}
+		cookies = append(cookies, c.cookies())
+		challenge := step.name + "_challenge"
+		r := e2e.Post(requests+step.name+"/accept?"+url.Values{challenge: c.redirectQuery()[challenge]}.Encode(), step.accept)
+		r.Method = http.MethodPut
+		if err := c.send(http.StatusOK, r); err != nil {
+			return "", err
+		}
+		var accepted struct {
+			RedirectTo string `json:"redirect_to"`
+		}
+		if err := json.Unmarshal(c.response.Body(), &accepted); err != nil {
+			return "", err
+		}
+		next = accepted.RedirectTo
+	}
+	return c.code(http.StatusSeeOther, next, strings.Join(cookies, "; "))
 }

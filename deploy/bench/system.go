@@ -46,7 +46,7 @@ type system struct {
 	saml                                 samlProvider
 	openID                               openIDProvider
 	ldap                                 *ldapDirectory // nil where no agent runs
-	introspection                        string         // address of the peer's introspection endpoint
+	party                                relyingParty
 }
 
 // newSystem is a system whose requests have the key of a client. The suffix follows the
@@ -120,6 +120,7 @@ func (s *system) addApplication(ctx context.Context, accounts, logins int) error
 	}
 	s.addSAMLDirectory(setup)
 	s.addOpenIDDirectory(setup)
+	s.addOpenIDClient(setup)
 	return setup.Err
 }
 
