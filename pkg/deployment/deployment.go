@@ -58,12 +58,12 @@ type Common struct {
 
 // Validate checks the configuration and returns what is made of it.
 func (c Config) Validate() (Common, error) {
-	if !isBaseURL(c.BaseURL) {
+	if !IsBaseURL(c.BaseURL) {
 		return Common{}, errors.New("DOORWARD_BASE_URL must have the form https://host[:port]/v1")
 	}
 	former := make([]string, len(c.FormerBaseURLs))
 	for i, address := range c.FormerBaseURLs {
-		if former[i] = strings.TrimSuffix(address, "/"); !isBaseURL(address) {
+		if former[i] = strings.TrimSuffix(address, "/"); !IsBaseURL(address) {
 			return Common{}, fmt.Errorf(
 				"DOORWARD_FORMER_BASE_URLS has %q; each must have the form https://host[:port]/v1",
 				address)
@@ -97,8 +97,8 @@ func (c Config) Validate() (Common, error) {
 	}, nil
 }
 
-// isBaseURL reports whether a text is the public address of a management API.
-func isBaseURL(text string) bool {
+// IsBaseURL reports whether a text is the public address of a management API.
+func IsBaseURL(text string) bool {
 	address, err := url.Parse(text)
 	return err == nil && address.Scheme == "https" && address.Host != "" && address.User == nil &&
 		!strings.ContainsAny(text, " ?#") &&

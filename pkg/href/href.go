@@ -26,6 +26,9 @@ func NewBase(address string, former ...string) Base {
 	return Base(strings.Join(append([]string{address}, former...), " "))
 }
 
+// WithFormer returns the base with further former addresses.
+func (b Base) WithFormer(former ...string) Base { return NewBase(string(b), former...) }
+
 // String returns the current address.
 func (b Base) String() string {
 	address, _, _ := strings.Cut(string(b), " ")

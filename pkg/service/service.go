@@ -20,6 +20,7 @@ import (
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/events"
 	"github.com/doorward/doorward/pkg/events/outbox"
+	"github.com/doorward/doorward/pkg/formeraddress"
 	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/reseal"
 	"github.com/doorward/doorward/pkg/rest"
@@ -99,6 +100,11 @@ func Open[K any](ctx context.Context, p *run.Process, cfg Config, database pg.Co
 	}); err != nil {
 		return nil, err
 	}
+	former, err := formeraddress.All(ctx, db)
+	if err != nil {
+		return nil, fmt.Errorf("read the former addresses of tenants: %w", err)
+	}
+	common.Base = common.Base.WithFormer(former...)
 	s := &Service{Common: common, Keyring: keyring, DB: db, name: database.Schema, process: p}
 	s.Go("analyze", db.Analyze)
 	s.HTTP = rest.New(rest.Config{Service: s.name, Base: common.Base, Signer: common.Signer})

@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward/deploy/standalone/tenantmove"
 	"github.com/doorward/doorward/pkg/agesecret"
 	"github.com/doorward/doorward/pkg/api/directoryapi"
+	"github.com/doorward/doorward/pkg/deployment"
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/operatorlog"
@@ -20,8 +21,15 @@ import (
 	directory "github.com/doorward/doorward/services/directory/store"
 )
 
+// tenantConfig is what ExportTenant and ImportTenant read.
+type tenantConfig struct {
+	Databases Databases
+	MasterKey secure.Secret `env:"DOORWARD_MASTER_KEY" required:"true" help:"master keys that encrypt secrets at rest"`
+	BaseURL   string        `env:"DOORWARD_BASE_URL" help:"public address of the management API, which an export names"`
+}
+
 // TenantVariables declares what ExportTenant and ImportTenant read.
-func TenantVariables(source *env.Source) { RotateVariables(source) }
+func TenantVariables(source *env.Source) { source.Declare(new(tenantConfig)) }
 
 // DeploymentData is the databases of all services, and the master keys under which values
 // in them are sealed.
@@ -33,29 +41,39 @@ type DeploymentData struct {
 // OpenDeployment opens the data that a command works on, whether the product runs or not.
 func OpenDeployment(ctx context.Context, source *env.Source) (d *DeploymentData, err error) {
 	d = &DeploymentData{Deployment: tenantmove.Deployment{DBs: map[string]*pg.DB{}}}
+	inFolder := !namesADatabase(source)
 	if d.stop, err = resolveDatabase(ctx, source); err != nil {
 		return nil, err
 	}
-	var cfg rotateConfig
-	source.Load(&cfg)
-	err = source.Err()
-	if err == nil {
-		d.Ring, err = parseMasterKey(cfg.MasterKey)
-	}
-	if err == nil {
-		d.Schemas = cfg.Databases.sealedSchemas()
-		for _, schema := range d.Schemas {
-			var db *pg.DB
-			if db, err = pg.Open(ctx, schema.Config); err != nil {
-				break
-			}
-			d.DBs[schema.Config.Schema] = db
-		}
-	}
-	if err != nil {
+	if err := d.open(ctx, source, inFolder); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
+}
+
+// open opens what the source names, with the variables of the data folder.
+func (d *DeploymentData) open(ctx context.Context, source *env.Source, inFolder bool) (err error) {
+	if inFolder {
+		if err := resolveFolder(source); err != nil {
+			return err
+		}
+	}
+	cfg := env.Load[tenantConfig](source)
+	if err := source.Err(); err != nil {
+		return err
+	}
+	d.Address, d.Schemas = strings.TrimSuffix(cfg.BaseURL, "/"), cfg.Databases.sealedSchemas()
+	if d.Ring, err = parseMasterKey(cfg.MasterKey); err != nil {
+		return err
+	}
+	for _, schema := range d.Schemas {
+		db, err := pg.Open(ctx, schema.Config)
+		if err != nil {
+			return err
+		}
+		d.DBs[schema.Config.Schema] = db
+	}
+	return nil
 }
 
 // Close closes the databases, and ends the PostgreSQL that OpenDeployment has started.
@@ -121,10 +139,13 @@ func ExportTenant(
 }
 
 // ImportTenant adds the tenant of a folder that ExportTenant has filled to this deployment (tenantmove.Import). It sets
-// the tenant of the event.
+// the tenant of the event. former is the address that the tenant had; empty: that of the export.
 func ImportTenant(
-	ctx context.Context, source *env.Source, folder, identities, signer string, e *operatorlog.Event, out io.Writer,
+	ctx context.Context, source *env.Source, folder, identities, signer, former string, e *operatorlog.Event, out io.Writer,
 ) (err error) {
+	if former != "" && !deployment.IsBaseURL(former) {
+		return UsageError(fmt.Sprintf("--former-address %s: it has the form https://host[:port]/v1", former))
+	}
 	privateKeys, err := age.ParseIdentities(strings.NewReader(identities))
 	if err != nil {
 		return fmt.Errorf("read the identity, a private key of age: %w", err)
@@ -135,5 +156,5 @@ func ImportTenant(
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	found := func(tenant id.ID) { e.Tenant = &tenant }
-	return tenantmove.Import(ctx, d.Deployment, folder, privateKeys, signer, found, out)
+	return tenantmove.Import(ctx, d.Deployment, folder, privateKeys, signer, former, found, out)
 }

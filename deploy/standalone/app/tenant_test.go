@@ -101,7 +101,7 @@ func TestATenantMovesToAnotherDeployment(t *testing.T) {
 		t.Fatal(err)
 	}
 	into := func(identity, signer string) error {
-		return ImportTenant(t.Context(), source(to), folder, identity, signer, new(operatorlog.Event), new(bytes.Buffer))
+		return ImportTenant(t.Context(), source(to), folder, identity, signer, "", new(operatorlog.Event), new(bytes.Buffer))
 	}
 	if err := into(other.String(), signer); err == nil {
 		t.Error("another private key opens the export")
@@ -114,7 +114,7 @@ func TestATenantMovesToAnotherDeployment(t *testing.T) {
 	}
 	refusesChangedFiles(t, folder, func() error { return into(pair.String(), signer) })
 	otherKey := dataFolder(to.dir, "DOORWARD_MASTER_KEY="+secure.NewMasterKey("k1").Reveal())
-	err := ImportTenant(t.Context(), otherKey, folder, pair.String(), signer, new(operatorlog.Event), new(bytes.Buffer))
+	err := ImportTenant(t.Context(), otherKey, folder, pair.String(), signer, "", new(operatorlog.Event), new(bytes.Buffer))
 	if !errors.Is(err, reseal.ErrMasterKey) {
 		t.Errorf("an import under another master key: %v", err)
 	}
@@ -122,13 +122,13 @@ func TestATenantMovesToAnotherDeployment(t *testing.T) {
 		t.Error("an import that was refused has made the tenant")
 	}
 	inPieces(t, func(ctx context.Context, out *interrupted) error {
-		return ImportTenant(ctx, source(to), folder, pair.String(), signer, new(operatorlog.Event), out)
+		return ImportTenant(ctx, source(to), folder, pair.String(), signer, "", new(operatorlog.Event), out)
 	})
 	if err := into(pair.String(), signer); err == nil || !strings.Contains(err.Error(), "in this deployment") {
 		t.Errorf("a second import: %v", err)
 	}
 	// The deployment that has signed the export needs no public key, and holds the tenant.
-	err = ImportTenant(t.Context(), source(from), folder, pair.String(), "", new(operatorlog.Event), new(bytes.Buffer))
+	err = ImportTenant(t.Context(), source(from), folder, pair.String(), "", "", new(operatorlog.Event), new(bytes.Buffer))
 	if err == nil || !strings.Contains(err.Error(), "in this deployment") {
 		t.Errorf("an import by the deployment that has signed the export: %v", err)
 	}
@@ -144,6 +144,22 @@ func TestATenantMovesToAnotherDeployment(t *testing.T) {
 	login(&moved, "Changeme1!", 200)
 	login(&moved, "Changeme2!", 400)
 	sameRows(t, source(from), source(to), key)
+
+	// Once it has been restarted, the other deployment takes the addresses that the tenant had.
+	mapped, _ := moved.send("GET", strings.TrimPrefix(application, from.key.BaseURL)+"/accountStoreMappings", "", 200)
+	there := mapped["items"].([]any)[0].(map[string]any)["accountStore"].(map[string]any)["href"].(string)
+	at := func(p *product, base string, status int) {
+		p.Helper()
+		store := base + strings.TrimPrefix(there, to.key.BaseURL)
+		p.send("POST", strings.TrimPrefix(application, from.key.BaseURL)+"/loginAttempts",
+			`{"type":"basic","value":"`+basic("jo@example.test", "Changeme1!")+`","accountStore":{"href":"`+store+`"}}`, status)
+	}
+	to.stop()
+	again := start(t, to.dir)
+	again.key.ID, again.key.Secret = from.key.ID, from.key.Secret
+	at(again, again.key.BaseURL, 200)
+	at(again, from.key.BaseURL, 200)
+	at(again, "https://elsewhere.example.test/v1", 400)
 }
 
 // refusesChangedFiles tries the import of an export of which one byte of a file was changed, for

@@ -108,7 +108,7 @@ func (e *exporter) plan(ctx context.Context, tenantKey string) error {
 		e.manifest = interrupted
 		return nil
 	}
-	e.manifest = manifest{Format: manifestFormat, Tenant: uuid, Key: tenantKey}
+	e.manifest = manifest{Format: manifestFormat, Tenant: uuid, Key: tenantKey, BaseURL: e.Address}
 	for _, schema := range e.Schemas {
 		tables, err := e.DBs[schema.Config.Schema].TenantTables(ctx)
 		if err != nil {

@@ -2,6 +2,7 @@ package tenantmove
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/hex"
@@ -16,6 +17,7 @@ import (
 	"filippo.io/age"
 
 	"github.com/doorward/doorward/pkg/caller"
+	"github.com/doorward/doorward/pkg/formeraddress"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/pg"
 	pgcache "github.com/doorward/doorward/pkg/pg/cache"
@@ -29,7 +31,7 @@ import (
 // changed, removed or added (signature.go), and a master key that is not that of the databases. The API keys are imported last. After an
 // interruption another call continues. A tenant whose API keys are in this deployment is not
 // imported again. found is called with the id of the tenant that the folder has.
-func Import(ctx context.Context, d Deployment, folder string, identities []age.Identity, signer string,
+func Import(ctx context.Context, d Deployment, folder string, identities []age.Identity, signer, former string,
 	found func(id.ID), out io.Writer) error {
 	m, exists, err := readManifest(filepath.Join(folder, manifestFile))
 	if err != nil {
@@ -56,6 +58,9 @@ func Import(ctx context.Context, d Deployment, folder string, identities []age.I
 	if err := d.EnsureKeys(ctx); err != nil {
 		return err
 	}
+	if err := i.keepAddress(ctx, cmp.Or(former, m.BaseURL)); err != nil {
+		return err
+	}
 	for _, t := range m.Tables {
 		for n, file := range t.Files {
 			added, err := i.importFile(ctx, t, file)
@@ -68,6 +73,20 @@ func Import(ctx context.Context, d Deployment, folder string, identities []age.I
 		}
 	}
 	_, _ = fmt.Fprintf(out, "the tenant %s is imported\n", m.Key)
+	return nil
+}
+
+// keepAddress keeps the address that the tenant had, if it is known and another one than here.
+func (i *importer) keepAddress(ctx context.Context, former string) error {
+	if former = strings.TrimSuffix(former, "/"); former == "" || former == i.Address {
+		return nil
+	}
+	for schema, db := range i.DBs {
+		if err := formeraddress.Add(ctx, db, i.tenant, former); err != nil {
+			return fmt.Errorf("%s: %w", schema, err)
+		}
+	}
+	_, _ = fmt.Fprintf(i.out, "the services accept the former address %s when they have been restarted\n", former)
 	return nil
 }
 

@@ -23,6 +23,7 @@ type Deployment struct {
 	Ring    *secure.Keyring
 	Schemas []sealed.Schema
 	DBs     map[string]*pg.DB // by schema
+	Address string            // the base address (DOORWARD_BASE_URL); empty where it is not known
 }
 
 // schema returns the schema of a service by its name.
@@ -54,6 +55,8 @@ type manifest struct {
 	Tenant string           `json:"tenant"` // UUID
 	Key    string           `json:"key"`    // tenant key, such as clever-otter
 	Tables []*exportedTable `json:"tables"`
+	// BaseURL is the address that the tenant had: that of the exporting deployment. It is empty where that was not known.
+	BaseURL string `json:"baseUrl,omitempty"`
 
 	raw []byte // the file that it was read from
 }

@@ -35,6 +35,8 @@ var allowedAcrossTenants = []struct {
 		"a worker takes a batch of all tenants"},
 	{regexp.MustCompile(`FROM applications a WHERE a\.id = \$1$`),
 		"the address of an OpenID provider leads to its tenant"},
+	{regexp.MustCompile(`^SELECT DISTINCT address FROM former_addresses$`),
+		"a process accepts the former addresses of all tenants"},
 	{regexp.MustCompile(`FROM applications a WHERE a\.name_folded = \$1 LIMIT 2$`),
 		"an operator names an application and no tenant"},
 	{regexp.MustCompile(`FROM tenants t WHERE t\.status`),

@@ -250,7 +250,7 @@ func admin() *cobra.Command {
 
 func tenant() *cobra.Command {
 	parent := &cobra.Command{Use: "tenant", Short: "suspend, resume, export and import a tenant"}
-	var tenantName, recipients, identityFile, signer, folder string
+	var tenantName, recipients, identityFile, signer, former, folder string
 	export := recorded(&cobra.Command{
 		Use: "export", Short: "export a tenant to a folder, encrypted; after an interruption, run it again to continue",
 		Args: cobra.NoArgs,
@@ -267,12 +267,14 @@ func tenant() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return app.ImportTenant(c.Context(), source, folder, string(identity), signer, e, c.OutOrStdout())
+		return app.ImportTenant(c.Context(), source, folder, string(identity), signer, former, e, c.OutOrStdout())
 	})
 	required(importCommand, &identityFile, "identity", "file of the age private key, as doorward tenant key writes it")
 	importCommand.Flags().StringVar(&signer, "signer", "",
 		"public key that doorward tenant export has printed; "+
 			"without it the export must be of a deployment with the same master key")
+	importCommand.Flags().StringVar(&former, "former-address", "",
+		"base address that the tenant had, such as https://id.example.com/v1, if it is not that of the export")
 	for _, command := range []*cobra.Command{export, importCommand} {
 		required(command, &folder, "folder", "folder of the export")
 		parent.AddCommand(withVariables(command, app.TenantVariables))
