@@ -109,7 +109,8 @@ func explain() *cobra.Command {
 			return app.Explain(c.Context(), source, tenantName, application, args[0], asJSON, c.OutOrStdout())
 		},
 	}
-	command.Flags().StringVar(&tenantName, "tenant", "", "key or id of the tenant, such as clever-otter; without it the application of any tenant")
+	command.Flags().StringVar(&tenantName, "tenant", "",
+		"key or id of the tenant, such as clever-otter; without it the application of any tenant")
 	required(command, &application, "application", "name or id of the application")
 	command.Flags().BoolVar(&asJSON, "json", false, "write JSON")
 	return withVariables(command, app.ExplainVariables)
