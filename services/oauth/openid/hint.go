@@ -3,7 +3,6 @@ package openid
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/doorward/doorward/pkg/secure"
 	"github.com/doorward/doorward/services/oauth/store"
@@ -32,7 +31,11 @@ func (s *Service) readHint(ctx context.Context, i issuer, text string) (idTokenH
 	if err != nil {
 		return idTokenHint{}, err
 	}
-	h := idTokenHint{audience: texts(claims["aud"])}
+	audience, err := claims.GetAudience()
+	if err != nil {
+		return idTokenHint{}, errHint
+	}
+	h := idTokenHint{audience: audience}
 	h.subject, _ = claims["sub"].(string)
 	h.session, _ = claims["sid"].(string)
 	_, isIDToken := claims["auth_time"]
@@ -40,23 +43,4 @@ func (s *Service) readHint(ctx context.Context, i issuer, text string) (idTokenH
 		return idTokenHint{}, errHint
 	}
 	return h, nil
-}
-
-// texts returns the texts of a claim that may be one text or an array of them; anything else is none.
-func texts(value any) []string {
-	switch value := value.(type) {
-	case string:
-		return []string{value}
-	case []any:
-		all := []string{}
-		for _, item := range value {
-			text, ok := item.(string)
-			if !ok {
-				return nil
-			}
-			all = append(all, text)
-		}
-		return slices.Clip(all)
-	}
-	return nil
 }

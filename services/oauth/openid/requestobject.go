@@ -54,12 +54,13 @@ func (s *Service) readObject(ctx context.Context, r *authorizationRequest) error
 func objectParameters(claims secure.Claims, clientID, issuer string, now time.Time) (parameters, error) {
 	expires, hasExpiry := secure.NumericDate(claims, "exp")
 	begins, hasBeginning := secure.NumericDate(claims, "nbf")
+	audience, err := claims.GetAudience()
 	_, hasURI := claims["request_uri"]
 	_, hasObject := claims["request"]
 	switch {
-	case claims["iss"] != clientID || claims["client_id"] != clientID || hasURI || hasObject,
+	case err != nil, claims["iss"] != clientID || claims["client_id"] != clientID || hasURI || hasObject,
 		claims["sub"] == clientID, // a client assertion
-		!slices.Contains(texts(claims["aud"]), issuer),
+		!slices.Contains(audience, issuer),
 		!hasExpiry || !hasBeginning || expires.Sub(begins) > maxObjectAge,
 		!now.Before(expires), begins.After(now.Add(relyingparty.ClockSkew)), begins.Before(now.Add(-maxObjectAge)):
 		return nil, errObject

@@ -104,7 +104,8 @@ func explain() *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
 		Use: "explain LOGIN", Args: cobra.ExactArgs(1),
-		Short: "say what a login with a user name or email would do; exit status 1 when its password would not be compared",
+		Short: "say what a login with a user name or email would do; " +
+			"exit status 1 when its password would not be compared",
 		RunE: func(c *cobra.Command, args []string) error {
 			return app.Explain(c.Context(), source, tenantName, application, args[0], asJSON, c.OutOrStdout())
 		},
