@@ -17,7 +17,9 @@ var ErrUsage = errors.New("usage")
 // UsageError is an error with ErrUsage that says only what is wrong.
 type UsageError string
 
-func (e UsageError) Error() string        { return string(e) }
+func (e UsageError) Error() string { return string(e) }
+
+// Is reports whether target is ErrUsage, for errors.Is.
 func (e UsageError) Is(target error) bool { return target == ErrUsage }
 
 // IsUsage reports whether a command failed because of how it was called, or of the variables of the environment.
