@@ -39,7 +39,7 @@ func TestTheCommandsOfRunbooksNameWhatExists(t *testing.T) {
 		}
 	}
 	// The message about a delivery is put together from its kind and its result.
-	if !strings.Contains(messages.String(), `c.name+" "+result`) {
+	if !strings.Contains(messages.String(), `c.name+" "+string(result)`) {
 		t.Error("the messages about deliveries are other ones")
 	}
 	for _, kind := range []string{"mail", "SMS"} {

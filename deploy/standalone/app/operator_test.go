@@ -174,8 +174,8 @@ func operatorsCreateAndDeleteATenant(p *product) {
 		p.Fatal(err)
 	}
 	var sealed struct {
-		Key    string
-		APIKey agesecret.APIKey
+		ID, Key string
+		APIKey  agesecret.APIKey
 	}
 	p.operator("POST", "/tenants", `{"name":"Sealed","ownerEmail":"jo@example.test","recipient":"`+mine.Recipient().String()+`"}`,
 		http.StatusCreated, &sealed)
@@ -184,6 +184,8 @@ func operatorsCreateAndDeleteATenant(p *product) {
 	if _, header := own.send("GET", "/tenants/current", "", http.StatusFound); sealed.APIKey.Secret != "" || header.Get("Location") == "" {
 		p.Errorf("for a recipient the API key is %+v", sealed.APIKey)
 	}
+	p.operator("DELETE", "/tenants/"+sealed.Key+"?reason=tried&grace=PT0S", "", http.StatusAccepted, &sealed)
+	p.purgeDeletedTenants(sealed.ID)
 	own.key.ID, own.key.Secret = made.APIKey.ID, made.APIKey.Secret
 	own.send("GET", "/tenants/"+made.ID, "", http.StatusOK)
 
