@@ -47,6 +47,9 @@ func help(t *testing.T, process string) (variables []variable) {
 		t.Fatalf("ask %s for its variables: %v (run make chart, which compiles it)", binary, err)
 	}
 	for _, match := range variableLine.FindAllStringSubmatch(string(out), -1) {
+		if text := strings.TrimSpace(strings.TrimPrefix(match[0], "  "+match[1])); text == "" || text[0] == '(' {
+			t.Errorf("%s --help says of %s only %q", binary, match[1], text)
+		}
 		variables = append(variables, variable{strings.Split(match[1], ", else "), strings.HasSuffix(match[0], "(required)")})
 	}
 	if len(variables) == 0 {

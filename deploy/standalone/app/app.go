@@ -114,7 +114,7 @@ type externalServers struct {
 }
 
 // Help has the help texts that are longer than a line.
-func (servers) Help() map[string]string {
+func (externalServers) Help() map[string]string {
 	return map[string]string{
 		"DATABASE_URL": "PostgreSQL, postgres://user:password@host/database (several hosts as host1,host2; TLS by " +
 			"?sslmode=verify-full)",

@@ -516,6 +516,23 @@ func TestAnAddressThatIsNoneIsSaidToBeNone(t *testing.T) {
 	}
 }
 
+func TestEachVariableHasAHelpText(t *testing.T) {
+	source := env.New(nil)
+	FromEnv(source)
+	source.Load(new(run.Config))
+	var out strings.Builder
+	source.Help(&out)
+	variables := regexp.MustCompile(`(?m)^  ([A-Z][A-Z0-9_]*(?:, else [A-Z0-9_]+)*)( .*)?$`).FindAllStringSubmatch(out.String(), -1)
+	if len(variables) < 50 {
+		t.Fatalf("only %d variables are listed:\n%s", len(variables), out.String())
+	}
+	for _, variable := range variables {
+		if text := strings.TrimSpace(variable[2]); text == "" || text[0] == '(' {
+			t.Errorf("the help says of %s only %q", variable[1], text)
+		}
+	}
+}
+
 func TestMistakesInTheVariablesOfAllPartsAreReportedAtOnce(t *testing.T) {
 	source := env.New([]string{"DOORWARD_ARGON2_MEMORY=1", "DOORWARD_LOGIN_PAIR_WINDOW=soon", "DOORWARD_TRUSTED_HOPS=-1", "KAFKA_TLS=perhaps"})
 	FromEnv(source)
