@@ -29,9 +29,9 @@ var _ sizeapi.API = (*Sizer)(nil)
 
 // New makes the sizer of a service.
 func New(db *pg.DB, now func() time.Time) *Sizer {
-	return &Sizer{db: db, kept: cache.New(cache.Config[id.ID, sizeapi.Size]{Name: "tenantSizes", Size: maxKept,
-		MaxAge: keep,
-		Now:    now})}
+	return &Sizer{db: db, kept: cache.New(cache.Config[id.ID, sizeapi.Size]{
+		Name: "tenantSizes", Size: maxKept, MaxAge: keep, Now: now,
+	})}
 }
 
 // Sizes returns how much the service stores of tenants, as of at most an hour ago. Those that are not kept are measured

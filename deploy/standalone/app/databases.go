@@ -36,6 +36,27 @@ func allInOneDatabase(url string) Databases {
 	return Databases{Directory: all, Application: all, OAuth: all, MFA: all, Notification: all, IDSite: all}
 }
 
+// Open opens the databases, by schema, and migrates them. CloseAll closes them.
+func (d Databases) Open(ctx context.Context) (map[string]*pg.DB, error) {
+	opened := map[string]*pg.DB{}
+	for _, schema := range d.Configs() {
+		db, err := pg.Open(ctx, schema)
+		if err != nil {
+			CloseAll(opened)
+			return nil, err
+		}
+		opened[schema.Schema] = db
+	}
+	return opened, nil
+}
+
+// CloseAll closes what Databases.Open has opened.
+func CloseAll(opened map[string]*pg.DB) {
+	for _, db := range opened {
+		db.Close()
+	}
+}
+
 // Configs returns the configuration of each service's schema. No schema needs another.
 func (d Databases) Configs() []pg.Config {
 	return []pg.Config{

@@ -16,7 +16,6 @@ import (
 	"github.com/doorward/doorward/pkg/env"
 	"github.com/doorward/doorward/pkg/id"
 	"github.com/doorward/doorward/pkg/operatorlog"
-	"github.com/doorward/doorward/pkg/pg"
 	"github.com/doorward/doorward/pkg/secure"
 	directory "github.com/doorward/doorward/services/directory/store"
 )
@@ -40,7 +39,7 @@ type DeploymentData struct {
 
 // OpenDeployment opens the data that a command works on, whether the product runs or not.
 func OpenDeployment(ctx context.Context, source *env.Source) (d *DeploymentData, err error) {
-	d = &DeploymentData{Deployment: tenantmove.Deployment{DBs: map[string]*pg.DB{}}}
+	d = new(DeploymentData)
 	inFolder := !namesADatabase(source)
 	if d.stop, err = resolveDatabase(ctx, source); err != nil {
 		return nil, err
@@ -66,25 +65,17 @@ func (d *DeploymentData) open(ctx context.Context, source *env.Source, inFolder 
 	if d.Ring, err = parseMasterKey(cfg.MasterKey); err != nil {
 		return err
 	}
-	for _, schema := range d.Schemas {
-		db, err := pg.Open(ctx, schema.Config)
-		if err != nil {
-			return err
-		}
-		d.DBs[schema.Config.Schema] = db
-	}
-	return nil
+	d.DBs, err = cfg.Databases.Open(ctx)
+	return err
 }
 
 // Close closes the databases, and ends the PostgreSQL that OpenDeployment has started.
 func (d *DeploymentData) Close() error {
-	for _, db := range d.DBs {
-		db.Close()
-	}
+	CloseAll(d.DBs)
 	return d.stop()
 }
 
-// FindTenant returns the tenant with a key, such as clever-otter, or an id.
+// findTenant returns the tenant with a key, such as clever-otter, or an id.
 func (d *DeploymentData) findTenant(ctx context.Context, name string) (directoryapi.Tenant, error) {
 	return FindTenant(ctx, directory.New(d.DBs["directory"], nil), name)
 }

@@ -49,18 +49,11 @@ func with(ctx context.Context, source *env.Source, do func(deployment) error) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	opened := map[string]*pg.DB{}
-	defer func() {
-		for _, db := range opened {
-			db.Close()
-		}
-	}()
-	for _, schema := range cfg.Configs() {
-		if opened[schema.Schema], err = pg.Open(ctx, schema); err != nil {
-			delete(opened, schema.Schema)
-			return err
-		}
+	opened, err := cfg.Open(ctx)
+	if err != nil {
+		return err
 	}
+	defer app.CloseAll(opened)
 	return do(deploymentOf(opened))
 }
 

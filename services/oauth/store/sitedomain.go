@@ -15,6 +15,7 @@ type SiteDomain struct {
 	AnnouncedAt time.Time
 }
 
+// siteDomainQuery reads a row by the keys of the cache, tenant and id, which are the same here.
 const siteDomainQuery = `SELECT tenant_id, domain, announced_at FROM site_domains WHERE tenant_id = $1 AND tenant_id = $2`
 
 // SiteDomain returns the domain of a tenant as of at most 50 ms ago, or apierr.NotFound where none was announced.
