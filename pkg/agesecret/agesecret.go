@@ -40,7 +40,7 @@ func Seal(secret secure.Secret, recipients ...age.Recipient) (string, error) {
 	return text.String(), err
 }
 
-// Shown is a secret as an operator is shown it: in clear, or sealed where he has named recipients.
+// Shown is a secret as an operator is shown it: in clear, or encrypted for the recipients that the operator has named.
 type Shown struct {
 	Secret string `json:"secret,omitempty"`
 	Sealed string `json:"sealed,omitempty"`

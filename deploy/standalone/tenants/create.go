@@ -46,8 +46,8 @@ type Creation struct {
 	Recipients string // public keys of age that the secret of the API key is encrypted for; none: it is printed
 }
 
-// Create creates a tenant with its owner, who has no password until it is reset by mail, and writes it with his API key
-// to out, as JSON. It works on the databases, whether the product runs or not. A key of a tenant that is taken, or was
+// Create creates a tenant with its owner, whose password is unset until a reset by mail, and writes it with the owner's
+// API key to out, as JSON. It works on the databases, whether the product runs or not. A key of a tenant that is taken, or was
 // once, is an error. Create sets the tenant of the event.
 func Create(ctx context.Context, source *env.Source, in Creation, e *operatorlog.Event, out io.Writer) (err error) {
 	request, err := in.Request(time.Now())

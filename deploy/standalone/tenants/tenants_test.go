@@ -105,7 +105,7 @@ func TestTheUsageOfTenants(t *testing.T) {
 	}
 }
 
-// A tenant is listed and shown, and deleted by an operator who has confirmed that; it is resumed within its grace.
+// A tenant is listed, shown, and deleted after a confirmation; it can be resumed within its grace.
 func TestTenantsAreListedShownAndDeleted(t *testing.T) {
 	t.Parallel()
 	url, tenant := deploymentOfTest(t)

@@ -32,7 +32,7 @@ func tenantCreate() *cobra.Command {
 		return tenants.Create(c.Context(), source, in, e, c.OutOrStdout())
 	})
 	required(command, &name, "name", "name of the tenant")
-	required(command, &owner, "owner", "email of its owner, who has no password until he resets it")
+	required(command, &owner, "owner", "email of its owner, whose password is unset until a reset by mail")
 	command.Flags().StringVar(&key, "key", "", "key of the tenant, such as clever-otter; without one two words that are free")
 	sealedFor(command, &in.Recipients)
 	command.Flags().Bool("json", true, "write JSON, which it always does")
